@@ -1,0 +1,113 @@
+"""Everything that a developer or CI runs: `nox -l` lists it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["lint", "types", "layers", "native", "tests"]
+nox.options.default_venv_backend = "venv"
+nox.options.reuse_existing_virtualenvs = True
+
+ROOT = Path(__file__).parent
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+
+
+def add_pyenv_to_path() -> None:
+    """Put pyenv's interpreters on PATH in place of its stand-ins, which may refuse to start."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    if not (root / "versions").is_dir():
+        return
+    folders = [part for part in os.environ["PATH"].split(":") if part != str(root / "shims")]
+    chosen = [path for path in root.glob("versions/3.1[0-3].*/bin") if path.is_dir()]
+    os.environ["PATH"] = ":".join([*folders, *map(str, sorted(chosen, reverse=True))])
+
+
+def lowest_and_highest() -> list[str]:
+    """Find the lowest and the highest supported Python at hand; our own where none has a name."""
+    found = [version for version in PYTHONS if shutil.which(f"python{version}")]
+    return sorted({found[0], found[-1]}, key=PYTHONS.index) if found else []
+
+
+add_pyenv_to_path()
+
+
+def install(session: nox.Session, extras: str = "") -> None:
+    """Install the package, built in a folder of this session."""
+    name = Path(session.virtualenv.location).name
+    session.install(f".{extras}", f"-Cbuild-dir=build/{name}")
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Install, trace the gemm sample on the software device, decode it and summarise it."""
+    install(session)
+    environment = {"PATH": f"{session.bin}:{os.environ['PATH']}"}
+    gemm = ["python", "samples/gemm/run.py"]
+    session.run("ktrace", "run", "--force", "-o", "demo.bin", "--", *gemm, env=environment)
+    session.run("ktrace", "decode", "demo.bin")
+    session.run("ktrace", "summary", "demo.bin")
+
+
+@nox.session(python=lowest_and_highest() or None)
+def tests(session: nox.Session) -> None:
+    """Run the tests on the lowest and the highest Python at hand."""
+    install(session, "[tests]")
+    session.run("pytest", "-n", "2", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style: ruff for Python, clang-format for C++."""
+    session.install("ruff>=0.8", "clang-format==19.1.7")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    sources = [
+        str(path.relative_to(ROOT))
+        for pattern in ("*.h", "*.hpp", "*.cpp")
+        for path in sorted((ROOT / "preload").rglob(pattern))
+    ]
+    session.run("clang-format", "--dry-run", "--Werror", *sources)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types."""
+    session.install("mypy>=1.11", ".")
+    session.run("mypy")
+
+
+@nox.session
+def layers(session: nox.Session) -> None:
+    """Check that imports point one way."""
+    session.install("import-linter>=2", ".")
+    session.run("lint-imports")
+
+
+@nox.session
+def native(session: nox.Session) -> None:
+    """Build the native code with warnings as errors."""
+    session.install("cmake>=3.20", "ninja")
+    build = session.create_tmp()
+    session.run(
+        "cmake", "-S", ".", "-B", build, "-G", "Ninja", "-DKTRACE_WERROR=ON",
+        "-DSKBUILD_PROJECT_VERSION=0.1.0",
+    )  # fmt: skip
+    session.run("ninja", "-C", build)
+
+
+@nox.session
+def samples(session: nox.Session) -> None:
+    """Rebuild the samples' code objects: with hipcc if there is one, else ziglang or clang-19."""
+    session.install("ziglang>=0.15")
+    session.run("python", "samples/build.py", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure speed and memory of whole commands, as ratios to other tools in the same run."""
+    install(session, "[tests]")
+    session.run("python", "tests/bench/bench.py", *session.posargs)

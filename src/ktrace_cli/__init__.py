@@ -1,0 +1,1 @@
+"""ktrace shows what happens inside GPU kernels."""

@@ -1,0 +1,1 @@
+"""What a code object says: ELF, notes, metadata, bundles."""

@@ -1,0 +1,1 @@
+"""One file per subcommand: arguments in, one call, result out."""

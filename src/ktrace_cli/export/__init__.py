@@ -1,0 +1,1 @@
+"""The model to files that other programs open."""

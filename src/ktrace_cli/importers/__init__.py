@@ -1,0 +1,1 @@
+"""Other tools' files to records or model."""

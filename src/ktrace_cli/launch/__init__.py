@@ -1,0 +1,1 @@
+"""Run the user's program under the interposer: options, environment, child, exit status."""

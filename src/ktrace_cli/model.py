@@ -1,0 +1,256 @@
+"""The timeline as columns: plain data that every stage from the decoder to the exporters shares.
+
+Times are integers. `*_ticks` columns are core clock cycles counted from the start of the wave's own
+clock (s_memtime, 64 bits); `*_ns` columns are nanoseconds of the recording's host clock.
+Indexes point into the tables named in their comments; NONE (-1) means "no such row".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from enum import IntFlag
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = NDArray[Any]
+
+NONE = -1
+
+DISPATCH = np.dtype(
+    [
+        ("number", "<u8"),  # of the traced launch in its process, from 1
+        ("launch", "<u8"),  # among all launches of its process, from 1
+        ("kernel", "<i4"),  # Timeline.kernels
+        ("device", "<i4"),  # HIP device index
+        ("stream", "<u8"),  # in order of first use; 0 is the null stream
+        ("thread", "<u4"),  # in order of first launch
+        ("grid", "<u4", 3),  # workgroups
+        ("block", "<u4", 3),  # work-items
+        ("shared_bytes", "<u4"),
+        ("launched_ns", "<i8"),  # host: HIP was called
+        ("submitted_ns", "<i8"),  # host: HIP returned
+        ("completed_ns", "<i8"),  # host: known to be done
+        ("begin_ns", "<i8"),  # of its first wave; launched_ns if it has none
+        ("end_ns", "<i8"),  # of its last wave
+        ("first_wave", "<i8"),  # Timeline.waves; a dispatch's waves are neighbours
+        ("waves", "<i8"),
+        ("expected", "<u4"),  # waves that should have been recorded
+    ]
+)
+
+
+class WaveFlag(IntFlag):
+    """What is special about a wave."""
+
+    UNFINISHED = 1  # it never wrote its end
+    TORN = 2  # its header contradicts itself; its words were not read
+    DROPPED = 4  # its region was full
+    PARTIAL = 8  # it began with inactive lanes
+    CLAMPED = 16  # its end was before its begin or its last word
+
+
+WAVE = np.dtype(
+    [
+        ("dispatch", "<i4"),  # Timeline.dispatches
+        ("slot", "<u4"),
+        ("block", "<u4", 3),
+        ("wave", "<u4"),  # in its workgroup
+        ("xcc", "<u2"),
+        ("se", "<u2"),
+        ("cu", "<u2"),
+        ("simd", "<u2"),
+        ("hardware_slot", "<u2"),  # wave slot of the SIMD
+        ("flags", "<u2"),  # WaveFlag
+        ("group", "<i4"),  # Timeline.events: its role, or NONE
+        ("begin_ticks", "<i8"),
+        ("end_ticks", "<i8"),
+        ("begin_ns", "<i8"),
+        ("end_ns", "<i8"),
+        ("words", "<u4"),  # kept
+        ("side_words", "<u4"),  # of these, from partly active waves
+        ("dropped", "<u4"),  # words that did not fit
+    ]
+)
+
+
+class SliceFlag(IntFlag):
+    """What is special about a slice or an instant."""
+
+    UNCLOSED = 1  # no end was recorded: it is shown up to the wave's last record
+    TRUNCATED = 2  # unclosed in a wave that dropped words
+    CLAMPED = 4  # its end was before its begin
+    LONG_GAP = 8  # its length is known up to a multiple of 2**32 cycles only
+
+
+SLICE = np.dtype(
+    [
+        ("wave", "<i4"),  # Timeline.waves
+        ("event", "<i4"),  # Timeline.events
+        ("lane", "<i4"),  # Timeline.lanes; 0 is the wave's own, where slices nest
+        ("depth", "<u2"),  # on its lane, from 0
+        ("flags", "<u2"),  # SliceFlag
+        ("begin_ticks", "<i8"),
+        ("ticks", "<i8"),
+        ("begin_ns", "<i8"),
+        ("ns", "<i8"),
+        ("first_value", "<i8"),  # Timeline.values
+        ("values", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
+
+INSTANT = np.dtype(
+    [
+        ("wave", "<i4"),  # Timeline.waves
+        ("event", "<i4"),  # Timeline.events
+        ("ticks", "<i8"),
+        ("ns", "<i8"),
+        ("first_value", "<i8"),  # Timeline.values
+        ("values", "<u4"),
+        ("reserved", "<u4"),
+    ]
+)
+
+VALUE = np.dtype([("type", "<u4"), ("reserved", "<u4"), ("bits", "<u8")])  # layout.ValueType
+FLOW = np.dtype([("source", "<i8"), ("destination", "<i8"), ("edge", "<i4"), ("reserved", "<u4")])
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that was launched."""
+
+    name: str
+    """Demangled, without the trailing ktrace::sink parameter."""
+    mangled: str
+    """`.name` of the metadata, as HIP knows it."""
+    target: str
+    """Target id of its code object: gfx942:sramecc+:xnack-."""
+    code_object: str
+    """SHA-256 of its code object, in hexadecimal; "" if the recording has lost it."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A named marker in the source."""
+
+    name: str
+    kind: int  # layout.Kind
+    lane: str
+    file: str
+    line: int
+    kernel: int  # Timeline.kernels
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An arrow from each occurrence of one event to the same occurrence of another."""
+
+    source: str
+    destination: str
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that ran a traced kernel."""
+
+    device: int
+    target: str
+    name: str
+    is_software: bool
+    compute_units: int
+    xcc_count: int
+    realtime_hz: int
+
+
+@dataclass(frozen=True)
+class Process:
+    """The process that was recorded."""
+
+    pid: int
+    parent_pid: int
+    host: str
+    directory: str
+    arguments: tuple[str, ...]
+    boottime_ns: int
+    monotonic_ns: int
+    realtime_ns: int
+
+
+def _count(say: str) -> Any:
+    return field(default=0, metadata={"say": say})
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What is missing, repaired or assumed. All counts; every command reports those above 0."""
+
+    torn_bytes: int = _count("bytes at the file's end are no whole chunk")
+    skipped_bytes: int = _count("damaged bytes were skipped")
+    damaged_chunks: int = _count("chunks failed their checksum")
+    missing_chunks: int = _count("chunks are missing")
+    unknown_chunks: int = _count("chunks of an unknown type were skipped")
+    not_closed: int = _count("recording was not closed: its process was killed or the file cut")
+    untraced_launches: int = _count("launches of annotated kernels were not traced")
+    unread_code_objects: int = _count("code objects could not be read")
+    unreadable_dispatches: int = _count("dispatches could not be decoded")
+    failed_dispatches: int = _count("dispatches ended with a HIP error")
+    missing_waves: int = _count("waves have no record")
+    unfinished_waves: int = _count("waves never reached their end")
+    torn_waves: int = _count("waves have a damaged header")
+    dropped_words: int = _count("words did not fit their wave's region")
+    truncated_waves: int = _count("waves filled their region")
+    torn_words: int = _count("words are not readable")
+    unnamed_events: int = _count("events have an id without a name")
+    unclosed_slices: int = _count("ranges have no end")
+    stray_ends: int = _count("ends have no begin")
+    stray_values: int = _count("payloads belong to no event")
+    clamped_slices: int = _count("ranges ended before their begin")
+    long_gaps: int = _count("gaps are longer than the 32-bit clock can tell")
+    out_of_window: int = _count("waves lie outside their dispatch's host times")
+    unmatched_edges: int = _count("ends of arrows have no other end")
+
+    def counted(self) -> dict[str, int]:
+        """Return the counts above 0, in order of the file, the launch, the wave, the word."""
+        return {f.name: v for f in fields(self) if (v := getattr(self, f.name))}
+
+    def sentences(self) -> list[str]:
+        """Return one line of words for each count above 0."""
+        say = {f.name: f.metadata["say"] for f in fields(self)}
+        return [f"{count:,} {say[name]}" for name, count in self.counted().items()]
+
+
+@dataclass(frozen=True)
+class ClockFit:
+    """How well one device's clock was tied to the host's."""
+
+    device: int
+    method: str
+    """software, hsa, kfd or bounds."""
+    core_hz: float
+    """Mean rate of the core clock over all waves; 0 if no wave tells."""
+    residual_ns: float
+    """Largest distance of a wave's anchors from the fitted line."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Everything one recording says, decoded."""
+
+    process: Process | None
+    devices: tuple[Device, ...]
+    kernels: tuple[Kernel, ...]
+    events: tuple[Event, ...]
+    lanes: tuple[str, ...]
+    edges: tuple[Edge, ...]
+    dispatches: Columns  # DISPATCH, in launch order
+    waves: Columns  # WAVE, by dispatch, then slot
+    slices: Columns  # SLICE, by wave, lane, begin; a parent before its children
+    instants: Columns  # INSTANT, by wave, then time
+    values: Columns  # VALUE
+    flows: Columns  # FLOW: indexes of slices
+    clocks: tuple[ClockFit, ...]
+    losses: Losses
+    launches: int
+    """Launches of any kernel that the interposer saw; 0 if the recording was not closed."""

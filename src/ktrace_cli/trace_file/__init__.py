@@ -1,0 +1,1 @@
+"""Bytes to records and back. Knows no clock, no name, no slice."""

@@ -1,0 +1,56 @@
+"""Units as types. `timeline.clock` holds the only bridge between ticks and nanoseconds."""
+
+from __future__ import annotations
+
+import re
+from typing import NewType
+
+from ktrace_cli.errors import UsageError
+
+Ticks = NewType("Ticks", int)
+"""Core clock cycles (s_memtime)."""
+
+Nanoseconds = NewType("Nanoseconds", int)
+"""Nanoseconds of the recording's host clock."""
+
+
+def format_duration(ns: float) -> str:
+    """Write a duration with three significant digits and its unit: `1.23 us`."""
+    for limit, scale, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms")):
+        if abs(ns) < limit * 0.9995:
+            return f"{_three_digits(ns / scale)} {unit}"
+    return f"{_three_digits(ns / 1e9)} s"
+
+
+def format_bytes(size: int) -> str:
+    """Write a size in binary units: `1.5 MiB`."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{int(value)} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"
+
+
+def _three_digits(value: float) -> str:
+    if value == int(value) and abs(value) < 1000:
+        return str(int(value))
+    digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{digits}f}"
+
+
+def parse_size(text: str) -> int:
+    """Read a size such as `512M`, `2G`, `1.5GiB` or `65536`; K, M, G are binary.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|B)?\s*", text, re.IGNORECASE)
+    if match is None:
+        raise UsageError(
+            f"cannot read the size {text!r}",
+            why="wanted a number and K, M or G",
+            fix="write for example `512M`",
+        )
+    power = " KMGT".index((match[2] or " ").upper())
+    return int(float(match[1]) * 1024**power)
