@@ -1,0 +1,160 @@
+// Read-modify-write operations: one function for every width and place.
+#include "core/atomic.hpp"
+
+#include <cmath>
+#include <cstring>
+
+namespace ktrace::softdev {
+
+namespace {
+
+template <typename To, typename From>
+To bit_cast(From value) {
+  static_assert(sizeof(To) == sizeof(From), "same size");
+  To result;
+  std::memcpy(&result, &value, sizeof result);
+  return result;
+}
+
+float from_half(uint16_t half) {
+  const uint32_t sign = uint32_t{half & 0x8000u} << 16;
+  const uint32_t exponent = half >> 10 & 31u;
+  const uint32_t mantissa = half & 1023u;
+  if (exponent == 31) {
+    return bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
+  }
+  if (exponent == 0) {
+    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
+    return sign ? -magnitude : magnitude;
+  }
+  return bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+// Rounds to nearest even. The sum of two halves is exact in double, so this is the only rounding.
+uint16_t to_half(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::fabs(value);
+  if (std::isnan(value)) {
+    return static_cast<uint16_t>(sign | 0x7e00);
+  }
+  if (magnitude >= 65520.0) {  // rounds beyond the largest half
+    return static_cast<uint16_t>(sign | 0x7c00);
+  }
+  int exponent = magnitude == 0 ? -14 : std::ilogb(magnitude);
+  exponent = exponent < -14 ? -14 : exponent;
+  // Units of the last place; 1024 of them carry into the next exponent by themselves.
+  const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+  const uint32_t biased = units < 1024 ? units : (static_cast<uint32_t>(exponent + 14) << 10) + units;
+  return static_cast<uint16_t>(sign | biased);
+}
+
+uint16_t to_bfloat(float value) {
+  const uint32_t pattern = bit_cast<uint32_t>(value);
+  if (std::isnan(value)) {
+    return static_cast<uint16_t>(pattern >> 16 | 0x40);
+  }
+  return static_cast<uint16_t>((pattern + 0x7fff + (pattern >> 16 & 1)) >> 16);
+}
+
+uint16_t add_half(uint32_t a, uint32_t b) {
+  return to_half(double{from_half(static_cast<uint16_t>(a))} + from_half(static_cast<uint16_t>(b)));
+}
+uint16_t add_bfloat(uint32_t a, uint32_t b) {
+  return to_bfloat(bit_cast<float>(a << 16) + bit_cast<float>(b << 16));
+}
+
+template <typename T, typename Signed>
+T integer_result(unsigned op, T old, T data, T compare) {
+  const auto old_signed = static_cast<Signed>(old), data_signed = static_cast<Signed>(data);
+  switch (static_cast<AtomicOp>(op)) {
+    case AtomicOp::swap:
+      return data;
+    case AtomicOp::cmpswap:
+      return old == compare ? data : old;
+    case AtomicOp::add:
+      return old + data;
+    case AtomicOp::sub:
+      return old - data;
+    case AtomicOp::smin:
+      return old_signed < data_signed ? old : data;
+    case AtomicOp::umin:
+      return old < data ? old : data;
+    case AtomicOp::smax:
+      return old_signed > data_signed ? old : data;
+    case AtomicOp::umax:
+      return old > data ? old : data;
+    case AtomicOp::and_:
+      return old & data;
+    case AtomicOp::or_:
+      return old | data;
+    case AtomicOp::xor_:
+      return old ^ data;
+    case AtomicOp::inc:
+      return old >= data ? 0 : old + 1;
+    case AtomicOp::dec:
+      return old == 0 || old > data ? data : old - 1;
+    case AtomicOp::rsub:
+      return data - old;
+    case AtomicOp::mskor:
+      return (old & ~compare) | data;
+    case AtomicOp::wrap:
+      return old >= data ? old - data : old + compare;
+    default:
+      return old;
+  }
+}
+
+uint32_t result32(AtomicOp op, uint32_t old, uint32_t data, uint32_t compare) {
+  const float a = bit_cast<float>(old), b = bit_cast<float>(data);
+  switch (op) {
+    case AtomicOp::add_f32:
+      return bit_cast<uint32_t>(a + b);
+    case AtomicOp::min_f32:
+      return bit_cast<uint32_t>(std::fmin(a, b));
+    case AtomicOp::max_f32:
+      return bit_cast<uint32_t>(std::fmax(a, b));
+    case AtomicOp::cmpswap_f32:
+      return a == bit_cast<float>(compare) ? data : old;
+    case AtomicOp::pk_add_f16:
+      return add_half(old, data) | uint32_t{add_half(old >> 16, data >> 16)} << 16;
+    case AtomicOp::pk_add_bf16:
+      return add_bfloat(old, data) | uint32_t{add_bfloat(old >> 16, data >> 16)} << 16;
+    default:
+      return integer_result<uint32_t, int32_t>(static_cast<unsigned>(op), old, data, compare);
+  }
+}
+
+uint64_t result64(AtomicOp op, uint64_t old, uint64_t data, uint64_t compare) {
+  const double a = bit_cast<double>(old), b = bit_cast<double>(data);
+  switch (op) {
+    case AtomicOp::add_f64:
+      return bit_cast<uint64_t>(a + b);
+    case AtomicOp::min_f64:
+      return bit_cast<uint64_t>(std::fmin(a, b));
+    case AtomicOp::max_f64:
+      return bit_cast<uint64_t>(std::fmax(a, b));
+    case AtomicOp::cmpswap_f64:
+      return a == bit_cast<double>(compare) ? data : old;
+    default:
+      return integer_result<uint64_t, int64_t>(static_cast<unsigned>(op) - 32, old, data, compare);
+  }
+}
+
+}  // namespace
+
+uint64_t perform_atomic(AtomicOp op, uint8_t* memory, uint64_t data, uint64_t compare) {
+  if (atomic_dwords(op) == 1) {
+    uint32_t old;
+    std::memcpy(&old, memory, sizeof old);
+    const uint32_t result = result32(op, old, static_cast<uint32_t>(data), static_cast<uint32_t>(compare));
+    std::memcpy(memory, &result, sizeof result);
+    return old;
+  }
+  uint64_t old;
+  std::memcpy(&old, memory, sizeof old);
+  const uint64_t result = result64(op, old, data, compare);
+  std::memcpy(memory, &result, sizeof result);
+  return old;
+}
+
+}  // namespace ktrace::softdev

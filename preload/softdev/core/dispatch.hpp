@@ -1,0 +1,111 @@
+// What the waves of one dispatch share, and the handlers that the core itself provides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/clock.hpp"
+#include "core/machine.hpp"
+#include "core/wave.hpp"
+
+namespace ktrace::softdev {
+
+// A range of host memory that kernels may touch.
+struct Region {
+  uint64_t base = 0;
+  uint64_t end = 0;
+  bool writable = false;
+};
+
+// Which addresses are memory: the registry's ranges first, then the process's own map, read when first needed
+// and trusted for one dispatch.
+class AddressSpace {
+ public:
+  explicit AddressSpace(const MemoryRegistry& registry) : m_registry(registry) {}
+
+  // The region that holds all of [address, address + size) and allows the access, or null.
+  const Region* find(uint64_t address, uint64_t size, bool write) {
+    for (const Region& region : m_recent) {
+      if (address >= region.base && address < region.end && size <= region.end - address &&
+          (region.writable || !write)) {
+        return &region;
+      }
+    }
+    return find_slowly(address, size, write);
+  }
+  // For a message: what is near the address.
+  std::string describe(uint64_t address) const;
+
+ private:
+  const MemoryRegistry& m_registry;
+  Region m_recent[4];
+  unsigned m_next = 0;
+  uint64_t m_generation = 0;
+  std::vector<Region> m_mappings;
+  bool m_mappings_read = false;
+
+  const Region* find_slowly(uint64_t address, uint64_t size, bool write);
+  const Region* remember(const Region& region);
+  void read_mappings();
+};
+
+struct DispatchState {
+  DispatchState(const Dispatch& wanted, const Device& on, const MemoryRegistry& registry,
+                uint64_t budget_left)
+      : dispatch(wanted), device(on), memory(registry), budget(budget_left) {}
+
+  const Dispatch& dispatch;
+  const Device& device;
+  AddressSpace memory;
+  uint64_t budget;  // instructions that may still be executed
+  uint64_t budget_total = 0;
+};
+
+// Handlers by encoding; null for an opcode that is not implemented.
+Handler scalar_handler(const Inst& inst);   // SOP1, SOP2, SOPC, SOPK
+Handler program_handler(const Inst& inst);  // SOPP, and SOPK's branches and hardware registers
+Handler smem_handler(const Inst& inst);
+Handler flat_handler(const Inst& inst);
+Handler mubuf_handler(const Inst& inst);
+Handler ds_handler(const Inst& inst);
+
+// The host address of a device address that lies in no aperture; faults if it is no memory.
+inline uint8_t* host_address(Wave& wave, const Inst& inst, uint64_t address, uint64_t size, bool write,
+                             int lane);
+[[noreturn]] void memory_fault(const Wave& wave, const Inst& inst, uint64_t address, uint64_t size,
+                               bool write, int lane);
+
+inline uint8_t* host_address(Wave& wave, const Inst& inst, uint64_t address, uint64_t size, bool write,
+                             int lane) {
+  if (__builtin_expect(wave.dispatch->memory.find(address, size, write) == nullptr, 0)) {
+    memory_fault(wave, inst, address, size, write, lane);
+  }
+  return reinterpret_cast<uint8_t*>(address);
+}
+
+// Bookkeeping of s_waitcnt's counters.
+inline void push_counter(Wave& wave, Wave::Counter& counter, uint64_t ready) {
+  constexpr uint32_t mask = Wave::Counter::depth - 1;
+  if (counter.count == Wave::Counter::depth) {
+    // The hardware's counter is full: the wave cannot issue until its oldest operation is done.
+    const uint64_t oldest = counter.ready[counter.head];
+    wave.time = wave.time < oldest ? oldest : wave.time;
+    counter.head = (counter.head + 1) & mask;
+    --counter.count;
+  }
+  counter.ready[(counter.head + counter.count) & mask] = ready;
+  ++counter.count;
+}
+
+inline void wait_counter(Wave& wave, Wave::Counter& counter, uint32_t allowed) {
+  constexpr uint32_t mask = Wave::Counter::depth - 1;
+  while (counter.count > allowed) {
+    const uint64_t oldest = counter.ready[counter.head];
+    wave.time = wave.time < oldest ? oldest : wave.time;
+    counter.head = (counter.head + 1) & mask;
+    --counter.count;
+  }
+}
+
+}  // namespace ktrace::softdev

@@ -1,0 +1,284 @@
+// FLAT, GLOBAL and SCRATCH instructions.
+#include <algorithm>
+#include <cstring>
+
+#include "core/dispatch.hpp"
+#include "core/lane_memory.hpp"
+
+namespace ktrace::softdev {
+
+namespace {
+
+struct LaneAddresses {
+  alignas(64) uint64_t at[lanes];
+};
+
+// ------------------------------------------------------------------------------------------------- address
+// formation
+
+void global_addresses(Wave& wave, const Inst& inst, LaneAddresses& addresses) {
+  const uint32_t* low = wave.vgpr(inst.vaddr);
+  const auto offset = static_cast<uint64_t>(int64_t{inst.imm});
+  if (inst.saddr != saddr_off && inst.segment == Segment::global) {
+    const uint64_t base = wave.sgpr64(inst.saddr) + offset;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      addresses.at[lane] = base + low[lane];
+    }
+    return;
+  }
+  const uint32_t* high = wave.vgpr(inst.vaddr + 1u);
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    addresses.at[lane] = (low[lane] | uint64_t{high[lane]} << 32) + offset;
+  }
+}
+
+// Offsets into the lane's own scratch.
+void scratch_offsets(Wave& wave, const Inst& inst, LaneAddresses& addresses) {
+  const uint32_t base =
+      (inst.saddr != saddr_off ? wave.sgpr[inst.saddr] : 0) + static_cast<uint32_t>(inst.imm);
+  const uint32_t* vector = inst.offen ? wave.vgpr(inst.vaddr) : nullptr;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    addresses.at[lane] = base + (vector ? vector[lane] : 0);
+  }
+}
+
+uint8_t* scratch_address(Wave& wave, const Inst& inst, uint64_t offset, unsigned size, unsigned lane) {
+  if (offset + size > wave.scratch_size) {
+    fault(wave, inst, "scratch access out of range: %u bytes at 0x%llx of %u per lane, lane %u", size,
+          static_cast<unsigned long long>(offset), wave.scratch_size, lane);
+  }
+  return wave.scratch + size_t{lane} * wave.scratch_size + offset;
+}
+
+uint8_t* lds_address(Wave& wave, const Inst& inst, uint64_t offset, unsigned size, unsigned lane) {
+  std::vector<uint8_t>& lds = wave.workgroup->lds;
+  if (offset + size > lds.size()) {
+    fault(wave, inst, "LDS access out of range: %u bytes at 0x%llx of %zu allocated, lane %u", size,
+          static_cast<unsigned long long>(offset), lds.size(), lane);
+  }
+  return lds.data() + offset;
+}
+
+uint8_t* flat_address(Wave& wave, const Inst& inst, uint64_t address, unsigned size, bool write,
+                      unsigned lane) {
+  const uint64_t aperture = address & 0xffffffff00000000u;
+  if (aperture == shared_aperture) {
+    return lds_address(wave, inst, address & 0xffffffffu, size, lane);
+  }
+  if (aperture == private_aperture) {
+    return scratch_address(wave, inst, address & 0xffffffffu, size, lane);
+  }
+  return host_address(wave, inst, address, size, write, static_cast<int>(lane));
+}
+
+// -------------------------------------------------------------------------------------------------------
+// whole waves
+
+struct Span {
+  uint64_t low = ~uint64_t{0};
+  uint64_t high = 0;
+};
+
+Span span_of(const LaneAddresses& addresses, uint64_t exec) {
+  Span span;
+  for_each_lane(exec, [&](unsigned lane) {
+    span.low = std::min(span.low, addresses.at[lane]);
+    span.high = std::max(span.high, addresses.at[lane]);
+  });
+  return span;
+}
+
+// Every lane's bytes lie in one region: the usual case, checked once.
+bool all_valid(Wave& wave, const LaneAddresses& addresses, uint64_t exec, unsigned size, bool write) {
+  const Span span = span_of(addresses, exec);
+  const uint64_t length = span.high - span.low + size;
+  return length >= size && wave.dispatch->memory.find(span.low, length, write) != nullptr;
+}
+
+bool is_consecutive(const LaneAddresses& addresses, unsigned size) {
+  const uint64_t first = addresses.at[0];
+  uint64_t difference = 0;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    difference |= addresses.at[lane] ^ (first + uint64_t{lane} * size);
+  }
+  return difference == 0;
+}
+
+void count(Wave& wave, const Inst& inst, uint64_t latency) {
+  if (inst.segment == Segment::flat) {
+    push_counter(wave, wave.lgkmcnt, wave.time + clock_model::lds_latency);
+  }
+  push_counter(wave, wave.vmcnt, wave.time + latency);
+}
+
+template <typename Move>
+void move_checked(Wave& wave, const Inst& inst, const LaneAddresses& addresses, uint64_t exec,
+                  uint32_t* rows) {
+  if (Move::size == 4 && exec == ~uint64_t{0} && is_consecutive(addresses, Move::size)) {
+    auto* memory = reinterpret_cast<uint8_t*>(addresses.at[0]);
+    if (Move::writes_memory) {
+      std::memcpy(memory, rows, lanes * 4);
+    } else {
+      std::memcpy(rows, memory, lanes * 4);
+    }
+    return;
+  }
+  (void)inst;
+  (void)wave;
+  for_each_lane(
+      exec, [&](unsigned lane) { Move::move(rows, lane, reinterpret_cast<uint8_t*>(addresses.at[lane])); });
+}
+
+template <typename Move>
+void access(Wave& wave, const Inst& inst) {
+  const uint64_t exec = wave.exec();
+  uint32_t* rows = wave.vgpr(Move::writes_memory ? inst.vdata : inst.dst);
+  // All addresses are formed before the first register is written: they may share registers.
+  LaneAddresses addresses;
+  if (inst.segment == Segment::scratch) {
+    scratch_offsets(wave, inst, addresses);
+    for_each_lane(exec, [&](unsigned lane) {
+      Move::move(rows, lane, scratch_address(wave, inst, addresses.at[lane], Move::size, lane));
+    });
+  } else {
+    global_addresses(wave, inst, addresses);
+    if (exec && all_valid(wave, addresses, exec, Move::size, Move::writes_memory)) {
+      move_checked<Move>(wave, inst, addresses, exec, rows);
+    } else if (inst.segment == Segment::flat) {
+      for_each_lane(exec, [&](unsigned lane) {
+        Move::move(rows, lane,
+                   flat_address(wave, inst, addresses.at[lane], Move::size, Move::writes_memory, lane));
+      });
+    } else {
+      for_each_lane(exec, [&](unsigned lane) {
+        Move::move(rows, lane,
+                   host_address(wave, inst, addresses.at[lane], Move::size, Move::writes_memory,
+                                static_cast<int>(lane)));
+      });
+    }
+  }
+  count(wave, inst, Move::writes_memory ? clock_model::vmem_store_latency : clock_model::vmem_load_latency);
+}
+
+void atomic(Wave& wave, const Inst& inst) {
+  const auto op = static_cast<AtomicOp>(inst.op);
+  const unsigned size = atomic_dwords(op) * 4;
+  const uint32_t* data = wave.vgpr(inst.vdata);
+  uint32_t* result = inst.returns ? wave.vgpr(inst.dst) : nullptr;
+  LaneAddresses addresses;
+  global_addresses(wave, inst, addresses);
+  for_each_lane(wave.exec(), [&](unsigned lane) {
+    const uint64_t address = addresses.at[lane];
+    uint8_t* memory = inst.segment == Segment::flat
+                          ? flat_address(wave, inst, address, size, true, lane)
+                          : host_address(wave, inst, address, size, true, static_cast<int>(lane));
+    atomic_lane(op, data, result, lane, memory);
+  });
+  count(wave, inst, clock_model::vmem_atomic_latency);
+}
+
+// Loads that go to LDS instead of VGPRs: lane l's data to M0 + offset + l * (size, at least a dword).
+template <unsigned bytes, bool is_signed>
+void load_lds(Wave& wave, const Inst& inst) {
+  constexpr unsigned slot = bytes < 4 ? 4 : bytes;
+  LaneAddresses addresses;
+  global_addresses(wave, inst, addresses);
+  const uint64_t base = (wave.sgpr[code_m0] & 0x3ffffu) + static_cast<uint64_t>(int64_t{inst.imm});
+  for_each_lane(wave.exec(), [&](unsigned lane) {
+    const uint8_t* source =
+        host_address(wave, inst, addresses.at[lane], bytes, false, static_cast<int>(lane));
+    uint8_t* target = lds_address(wave, inst, base + lane * slot, slot, lane);
+    if constexpr (bytes >= 4) {
+      std::memcpy(target, source, bytes);
+    } else {
+      uint32_t value = 0;
+      LoadLane<bytes, is_signed, Half::whole>::move(&value, 0, source);
+      std::memcpy(target, &value, sizeof value);
+    }
+  });
+  count(wave, inst, clock_model::vmem_load_latency);
+}
+
+Handler load_lds_handler(uint16_t op) {
+  switch (op) {
+    case 16:
+    case 38:
+      return load_lds<1, false>;
+    case 17:
+    case 39:
+      return load_lds<1, true>;
+    case 18:
+    case 40:
+      return load_lds<2, false>;
+    case 19:
+    case 41:
+      return load_lds<2, true>;
+    case 20:
+    case 42:
+      return load_lds<4, false>;
+    case 125:
+      return load_lds<16, false>;
+    case 126:
+      return load_lds<12, false>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+Handler flat_handler(const Inst& inst) {
+  if (inst.to_lds) {
+    return inst.segment == Segment::global ? load_lds_handler(inst.op) : nullptr;
+  }
+  switch (inst.op) {
+    case 16:
+      return access<LoadLane<1, false, Half::whole>>;
+    case 17:
+      return access<LoadLane<1, true, Half::whole>>;
+    case 18:
+      return access<LoadLane<2, false, Half::whole>>;
+    case 19:
+      return access<LoadLane<2, true, Half::whole>>;
+    case 20:
+      return access<LoadLane<4, false, Half::whole>>;
+    case 21:
+      return access<LoadLane<8, false, Half::whole>>;
+    case 22:
+      return access<LoadLane<12, false, Half::whole>>;
+    case 23:
+      return access<LoadLane<16, false, Half::whole>>;
+    case 24:
+      return access<StoreLane<1, Half::whole>>;
+    case 25:
+      return access<StoreLane<1, Half::high>>;
+    case 26:
+      return access<StoreLane<2, Half::whole>>;
+    case 27:
+      return access<StoreLane<2, Half::high>>;
+    case 28:
+      return access<StoreLane<4, Half::whole>>;
+    case 29:
+      return access<StoreLane<8, Half::whole>>;
+    case 30:
+      return access<StoreLane<12, Half::whole>>;
+    case 31:
+      return access<StoreLane<16, Half::whole>>;
+    case 32:
+      return access<LoadLane<1, false, Half::low>>;
+    case 33:
+      return access<LoadLane<1, false, Half::high>>;
+    case 34:
+      return access<LoadLane<1, true, Half::low>>;
+    case 35:
+      return access<LoadLane<1, true, Half::high>>;
+    case 36:
+      return access<LoadLane<2, false, Half::low>>;
+    case 37:
+      return access<LoadLane<2, false, Half::high>>;
+    default:
+      return is_atomic(inst.op) && inst.segment != Segment::scratch ? atomic : nullptr;
+  }
+}
+
+}  // namespace ktrace::softdev

@@ -1,0 +1,102 @@
+// The instruction loop.
+#include "core/interpreter.hpp"
+
+#include <algorithm>
+
+#include "core/dispatch.hpp"
+#include "core/text.hpp"
+
+namespace ktrace::softdev {
+
+namespace {
+
+// Leaves wave.text at the segment of pc, or faults.
+void find_text(Wave& wave) {
+  for (const auto& text : wave.dispatch->dispatch.code_object->texts()) {
+    if (text->contains(wave.pc)) {
+      wave.text = text.get();
+      return;
+    }
+  }
+  Inst none;
+  none.size = 0;
+  fault(wave, none, "the program counter 0x%llx is outside of the code object's code",
+        static_cast<unsigned long long>(wave.pc));
+}
+
+[[noreturn]] void budget_fault(Wave& wave) {
+  const Inst* inst = wave.text->at(wave.pc);
+  fault(wave, *inst,
+        "%llu instructions were executed, which is the limit: the kernel probably never ends "
+        "(KTRACE_SOFT_BUDGET sets the limit)",
+        static_cast<unsigned long long>(wave.dispatch->budget_total));
+}
+
+// s_set_gpr_idx: VGPR numbers are relative to M0's low byte; bits 12..15 say which operands.
+void run_indexed(Wave& wave, const Inst& inst) {
+  const bool is_vector = inst.encoding >= Encoding::vop1 && inst.encoding <= Encoding::mfma;
+  if (!is_vector) {
+    inst.handler(wave, inst);
+    return;
+  }
+  const uint32_t m0 = wave.sgpr[code_m0];
+  const uint32_t index = m0 & 0xff;
+  Inst moved = inst;
+  for (unsigned k = 0; k < inst.src_count; ++k) {
+    if ((m0 >> (12 + k) & 1) && moved.src[k] >= code_vgpr) {
+      moved.src[k] = static_cast<uint16_t>(moved.src[k] + index);
+      if (moved.src[k] >= code_vgpr + 512) {
+        fault(wave, inst, "an operand indexed by %u is no register", index);
+      }
+    }
+  }
+  if (m0 >> 15 & 1) {
+    moved.dst = static_cast<uint16_t>(moved.dst + index);
+    if (moved.dst >= 512) {
+      fault(wave, inst, "a result indexed by %u is no register", index);
+    }
+  }
+  moved.handler(wave, moved);
+}
+
+// A busy unit makes the wave wait; then it is busy with this instruction.
+inline void occupy(Wave& wave, CuUnits& units, const Inst& inst) {
+  if (inst.unit == static_cast<uint8_t>(Unit::none)) {
+    return;
+  }
+  uint64_t& free_at = units.free_at(inst.unit, wave.simd);
+  if (free_at > wave.time) {
+    wave.time = free_at;
+  }
+  free_at = wave.time + inst.busy_cycles;
+}
+
+}  // namespace
+
+void run_wave(Wave& wave, CuUnits& units, uint64_t deadline) {
+  DispatchState& dispatch = *wave.dispatch;
+  const uint64_t limit = dispatch.budget;
+  uint64_t executed = 0;
+  do {
+    if (__builtin_expect(!wave.text || !wave.text->contains(wave.pc), 0)) {
+      find_text(wave);
+    }
+    if (__builtin_expect(executed == limit, 0)) {
+      budget_fault(wave);
+    }
+    const Inst& inst = *wave.text->at(wave.pc);
+    occupy(wave, units, inst);
+    if (__builtin_expect(wave.gpr_index_on, 0)) {
+      run_indexed(wave, inst);
+    } else {
+      inst.handler(wave, inst);
+    }
+    wave.pc += inst.size;
+    wave.time += clock_model::issue;
+    ++executed;
+  } while (wave.time <= deadline && !wave.done && !wave.at_barrier);
+  dispatch.budget -= executed;
+  wave.instructions += executed;
+}
+
+}  // namespace ktrace::softdev

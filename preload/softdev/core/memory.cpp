@@ -1,0 +1,123 @@
+// Which addresses a kernel may touch: the registry's ranges and whatever else the process has mapped.
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "core/dispatch.hpp"
+
+namespace ktrace::softdev {
+
+namespace {
+
+constexpr uint64_t null_page_end = 65536;  // addresses below are null pointers with an offset
+
+// Start, end and permissions of a line of /proc/self/maps; false if it is none or not readable.
+bool parse_mapping(const char* line, Region& region) {
+  uint64_t base = 0;
+  uint64_t end = 0;
+  char permissions[5] = {};
+  if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &base, &end, permissions) != 3 ||
+      permissions[0] != 'r') {
+    return false;
+  }
+  region = {base, end, permissions[1] == 'w'};
+  return true;
+}
+
+bool is_special(const char* line) { return std::strstr(line, "[vvar]") || std::strstr(line, "[vsyscall]"); }
+
+}  // namespace
+
+void AddressSpace::read_mappings() {
+  m_mappings_read = true;
+  m_mappings.clear();
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  if (!maps) {
+    return;
+  }
+  char line[1024];
+  while (std::fgets(line, sizeof line, maps)) {
+    Region region;
+    if (!parse_mapping(line, region) || is_special(line)) {
+      continue;
+    }
+    // Neighbours become one range: an access may cross from one mapping into the next.
+    if (!m_mappings.empty() && m_mappings.back().end == region.base &&
+        m_mappings.back().writable == region.writable) {
+      m_mappings.back().end = region.end;
+    } else {
+      m_mappings.push_back(region);
+    }
+  }
+  std::fclose(maps);
+}
+
+const Region* AddressSpace::remember(const Region& region) {
+  Region& slot = m_recent[m_next];
+  m_next = (m_next + 1) % (sizeof m_recent / sizeof m_recent[0]);
+  slot = region;
+  return &slot;
+}
+
+const Region* AddressSpace::find_slowly(uint64_t address, uint64_t size, bool write) {
+  if (m_generation != m_registry.generation()) {
+    // Memory came or went while the kernel runs: another thread's doing.
+    m_generation = m_registry.generation();
+    for (Region& region : m_recent) {
+      region = {};
+    }
+    m_mappings_read = false;
+  }
+  if (address < null_page_end || address + size < address) {
+    return nullptr;
+  }
+  const auto allocation = m_registry.find(reinterpret_cast<const void*>(address));
+  if (allocation && address + size <= allocation->base + allocation->size) {
+    return remember({allocation->base, allocation->base + allocation->size, true});
+  }
+  if (!m_mappings_read) {
+    read_mappings();
+  }
+  for (const Region& mapping : m_mappings) {
+    if (address >= mapping.base && address + size <= mapping.end && (mapping.writable || !write)) {
+      return remember(mapping);
+    }
+  }
+  return nullptr;
+}
+
+std::string AddressSpace::describe(uint64_t address) const {
+  if (address < null_page_end) {
+    return "a null pointer";
+  }
+  for (const Region& mapping : m_mappings) {
+    if (address >= mapping.base && address < mapping.end) {
+      return mapping.writable ? "the access runs over the end of what is mapped" : "this memory is read-only";
+    }
+  }
+  const auto nearest = m_registry.nearest(reinterpret_cast<const void*>(address));
+  if (!nearest) {
+    return "nothing is mapped there, and nothing is allocated";
+  }
+  char text[200];
+  const uint64_t end = nearest->base + nearest->size;
+  const bool behind = address >= nearest->base;
+  const uint64_t distance = behind ? address - end : nearest->base - address;
+  std::snprintf(text, sizeof text,
+                "nothing is mapped there; the nearest allocation has %zu bytes at 0x%" PRIx64
+                ", and this is %" PRIu64 " bytes %s",
+                nearest->size, nearest->base, distance, behind ? "past its end" : "before its begin");
+  return text;
+}
+
+void memory_fault(const Wave& wave, const Inst& inst, uint64_t address, uint64_t size, bool write, int lane) {
+  const std::string reason = wave.dispatch->memory.describe(address);
+  char who[24] = "";
+  if (lane >= 0) {
+    std::snprintf(who, sizeof who, ", lane %d", lane);
+  }
+  fault(wave, inst, "memory access fault: %s of %" PRIu64 " bytes at 0x%" PRIx64 "%s: %s",
+        write ? "write" : "read", size, address, who, reason.c_str());
+}
+
+}  // namespace ktrace::softdev

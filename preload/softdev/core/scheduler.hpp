@@ -1,0 +1,42 @@
+// Running a dispatch: which wave executes when.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/machine.hpp"
+#include "core/wave.hpp"
+
+namespace ktrace::softdev {
+
+// Waves with their register files, reused within and between dispatches: creating them is what costs.
+class WavePool {
+ public:
+  // Rows of a register file: architectural and accumulation registers, and room for the widest operand behind
+  // both.
+  static constexpr size_t rows = 256 + 256 + 32;
+
+  WavePool() = default;
+  ~WavePool();
+  WavePool(const WavePool&) = delete;
+  WavePool& operator=(const WavePool&) = delete;
+
+  Wave* take();
+  void give(Wave* wave) { m_free.push_back(wave); }
+
+ private:
+  static constexpr size_t slab_waves = 64;
+  std::vector<void*> m_slabs;
+  std::vector<std::unique_ptr<Wave>> m_waves;
+  std::vector<Wave*> m_free;
+
+  void grow();
+};
+
+// Runs `dispatch` from `begin` on. `end` follows the virtual clock, also when a Fault is thrown.
+DispatchResult run_dispatch(const Device& device, const MemoryRegistry& registry, WavePool& pool,
+                            const Dispatch& dispatch, uint64_t dispatch_id, uint64_t begin, uint64_t& end);
+
+}  // namespace ktrace::softdev

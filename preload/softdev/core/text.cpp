@@ -1,0 +1,71 @@
+// Decoding on first execution: the instruction, its handler and its cost.
+#include "core/text.hpp"
+
+#include "core/clock.hpp"
+#include "core/decode.hpp"
+#include "core/dispatch.hpp"
+#include "vector/vector.hpp"
+
+namespace ktrace::softdev {
+
+namespace {
+
+void unknown_instruction(Wave& wave, const Inst& inst) {
+  if (inst.encoding == Encoding::unknown) {
+    fault(wave, inst, "unknown instruction");
+  }
+  fault(wave, inst, "unknown instruction: the software device does not implement %s", mnemonic(inst).c_str());
+}
+
+}  // namespace
+
+Handler find_handler(const Inst& inst) {
+  switch (inst.encoding) {
+    case Encoding::sop1:
+    case Encoding::sop2:
+    case Encoding::sopc:
+    case Encoding::sopk:
+    case Encoding::sopp: {
+      const Handler handler = scalar_handler(inst);
+      return handler ? handler : program_handler(inst);
+    }
+    case Encoding::smem:
+      return smem_handler(inst);
+    case Encoding::ds:
+      return ds_handler(inst);
+    case Encoding::flat:
+      return flat_handler(inst);
+    case Encoding::mubuf:
+      return mubuf_handler(inst);
+    case Encoding::mfma:
+      return mfma_handler(inst.op);
+    case Encoding::vop1:
+    case Encoding::vop2:
+    case Encoding::vop3:
+    case Encoding::vopc:
+    case Encoding::vop3p:
+      return vector_handler(inst.op);
+    case Encoding::unknown:
+      break;
+  }
+  return nullptr;
+}
+
+const Inst* Text::decode_at(uint64_t pc) const {
+  const std::lock_guard lock(m_mutex);
+  Slot& slot = m_by_dword[(pc - base) >> 2];
+  if (const Inst* inst = slot.load(std::memory_order_relaxed)) {
+    return inst;  // another thread was faster
+  }
+  Inst inst = decode(reinterpret_cast<const uint32_t*>(pc), (base + size - pc) / 4, arch);
+  inst.handler = find_handler(inst);
+  if (!inst.handler) {
+    inst.handler = unknown_instruction;
+  }
+  set_cost(inst);
+  m_insts.push_back(inst);
+  slot.store(&m_insts.back(), std::memory_order_release);
+  return &m_insts.back();
+}
+
+}  // namespace ktrace::softdev

@@ -1,0 +1,74 @@
+// Turns a function of one lane into an instruction handler.
+//
+// `run<F32(F32, F32), add<float>>` fetches two f32 operands with their modifiers, calls add for 64 lanes
+// into a local row, and writes the row under EXEC. An opcode table is then a list of signatures. Reading all
+// sources before writing anything is what makes overlapping registers right.
+#pragma once
+
+#include "vector/lanes/operand.hpp"
+#include "vector/lanes/rounding.hpp"
+
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
+
+template <class Signature, auto operation>
+struct Run;
+
+template <class R, class A, auto operation>
+struct Run<R(A), operation> {
+  static void handle(Wave& wave, const Inst& inst) {
+    Enable enable;
+    const RoundingScope<R> rounding(wave);
+    const Source<A> a(wave, inst, 0, enable);
+    Result<R> result;
+    KTRACE_EACH_LANE(l) { result.set(l, operation(a[l])); }
+    result.commit(wave, inst, enable);
+  }
+};
+
+template <class R, class A, class B, auto operation>
+struct Run<R(A, B), operation> {
+  static void handle(Wave& wave, const Inst& inst) {
+    Enable enable;
+    const RoundingScope<R> rounding(wave);
+    const Source<A> a(wave, inst, 0, enable);
+    const Source<B> b(wave, inst, 1, enable);
+    Result<R> result;
+    KTRACE_EACH_LANE(l) { result.set(l, operation(a[l], b[l])); }
+    result.commit(wave, inst, enable);
+  }
+};
+
+template <class R, class A, class B, class C, auto operation>
+struct Run<R(A, B, C), operation> {
+  static void handle(Wave& wave, const Inst& inst) {
+    Enable enable;
+    const RoundingScope<R> rounding(wave);
+    const Source<A> a(wave, inst, 0, enable);
+    const Source<B> b(wave, inst, 1, enable);
+    const Source<C> c(wave, inst, 2, enable);
+    Result<R> result;
+    KTRACE_EACH_LANE(l) { result.set(l, operation(a[l], b[l], c[l])); }
+    result.commit(wave, inst, enable);
+  }
+};
+
+template <class Signature, auto operation>
+constexpr Handler run = &Run<Signature, operation>::handle;
+
+// Instructions whose clamp bit changes integer arithmetic, and those that IEEE mode changes.
+template <Handler wrapping, Handler saturating>
+void by_clamp(Wave& wave, const Inst& inst) {
+  inst.clamp ? saturating(wave, inst) : wrapping(wave, inst);
+}
+template <Handler ieee, Handler other>
+void by_ieee(Wave& wave, const Inst& inst) {
+  (wave.mode & mode_ieee) != 0 ? ieee(wave, inst) : other(wave, inst);
+}
+
+// What a family of instructions contributes to the table.
+struct OpHandler {
+  uint16_t op;
+  Handler handler;
+};
+
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -1,0 +1,417 @@
+// Dense matrix instructions: D = A * B + C, wave-wide, whatever EXEC says.
+//
+// In registers, element e of lane `group * size * blocks + block * size + row` is A[block][row][k] with
+// k = group * per_lane + e, and B likewise by column. So for one k the values of a block lie side by side in
+// one row of converted elements (a plane), and D's rows of adjacent columns lie in adjacent lanes: a
+// product is a sum of outer products of contiguous vectors, without any transposition.
+#include <cmath>
+
+#include "vector/lanes/families.hpp"
+#include "vector/lanes/float8.hpp"
+#include "vector/opcodes.hpp"
+
+#if defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
+namespace {
+
+// ---- elements
+
+struct ElementF32 {
+  using Value = float;
+  using Sum = float;
+  static constexpr unsigned bits = 32;
+};
+struct ElementF16 : ElementF32 {
+  static constexpr unsigned bits = 16;
+};
+struct ElementBf16 : ElementF16 {};
+struct ElementF64 {
+  using Value = double;
+  using Sum = double;
+  static constexpr unsigned bits = 64;
+};
+struct ElementI8 {
+  using Value = int32_t;
+  using Sum = int32_t;
+  static constexpr unsigned bits = 8;
+};
+template <Float8 kind>
+struct ElementF8 : ElementF32 {
+  static constexpr unsigned bits = 8;
+};
+
+template <class Value>
+struct alignas(64) Plane {
+  Value at[lanes];
+};
+
+// Converts one register (two for f64) into the planes of the elements in it.
+void unpack(Arch, ElementF32, const uint32_t* from, Plane<float>* to) {
+  std::memcpy(to->at, from, sizeof to->at);
+}
+void unpack(Arch, ElementF16, const uint32_t* from, Plane<float>* to) {
+  Row high;
+  KTRACE_EACH_LANE(l) { high.at[l] = from[l] >> 16; }
+  widen_half_row(from, to[0].at);
+  widen_half_row(high.at, to[1].at);
+}
+void unpack(Arch, ElementBf16, const uint32_t* from, Plane<float>* to) {
+  KTRACE_EACH_LANE(l) { to[0].at[l] = widen_bfloat(from[l]); }
+  KTRACE_EACH_LANE(l) { to[1].at[l] = bits_as<float>(from[l] & 0xffff0000u); }
+}
+void unpack(Arch, ElementF64, const uint32_t* from, Plane<double>* to) {
+  KTRACE_EACH_LANE(l) { to->at[l] = bits_as<double>(from[l] | uint64_t{from[lanes + l]} << 32); }
+}
+void unpack(Arch, ElementI8, const uint32_t* from, Plane<int32_t>* to) {
+  for (unsigned n = 0; n < 4; ++n) {
+    KTRACE_EACH_LANE(l) { to[n].at[l] = static_cast<int32_t>(from[l] << (24 - 8 * n)) >> 24; }
+  }
+}
+template <Float8 kind>
+void unpack(Arch arch, ElementF8<kind>, const uint32_t* from, Plane<float>* to) {
+  const float* values = float8_values(arch, kind);
+  for (unsigned n = 0; n < 4; ++n) {
+    for (unsigned l = 0; l < lanes; ++l) {
+      to[n].at[l] = values[from[l] >> (8 * n) & 0xffu];
+    }
+  }
+}
+
+// ---- shapes
+
+template <unsigned size_, unsigned depth_, unsigned blocks_>
+struct Shape {
+  static constexpr unsigned size = size_;    // rows of A, columns of B
+  static constexpr unsigned depth = depth_;  // the inner dimension
+  static constexpr unsigned blocks = blocks_;
+  static constexpr unsigned groups = lanes / (size * blocks);
+  static constexpr unsigned per_lane = depth / groups;
+  static constexpr unsigned results = size * size * blocks / lanes;  // per lane
+};
+
+struct Place {
+  unsigned item;
+  unsigned lane;  // of column 0
+};
+
+// Where a row of D is.
+template <class S>
+Place place_32(unsigned block, unsigned row) {
+  if (S::size == 32) {
+    return {row / 8 * 4 + row % 4 + 16 * block, row / 4 % 2 * 32};
+  }
+  if (S::size == 16) {
+    return {row % 4 + 4 * block, row / 4 * 16};
+  }
+  return {row, block * 4};
+}
+template <class S>
+Place place_64(unsigned block, unsigned row) {
+  if (S::size == 16) {
+    return {row / 4, row % 4 * 16};
+  }
+  return {0, block * 4 + row * 16};
+}
+
+// ---- the product
+
+// Rows that are computed together, so that their sums stay in the host's registers.
+constexpr unsigned row_tile = 4;
+
+inline float multiply_into(float a, float b, float sum) { return std::fma(a, b, sum); }
+inline double multiply_into(double a, double b, double sum) { return std::fma(a, b, sum); }
+inline int32_t multiply_into(int32_t a, int32_t b, int32_t sum) {
+  return static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(a * b));
+}
+
+// sums[r][c] += sum over k of a[k][r] * b[k][c], for row_tile rows.
+template <unsigned columns, unsigned depth, class Value>
+void accumulate(const Value* const* a, const Value* const* b, unsigned first_row, Value (*sums)[columns]) {
+  for (unsigned k = 0; k < depth; ++k) {
+    for (unsigned r = 0; r < row_tile; ++r) {
+      const Value factor = a[k][first_row + r];
+      for (unsigned c = 0; c < columns; ++c) {
+        sums[r][c] = multiply_into(factor, b[k][c], sums[r][c]);
+      }
+    }
+  }
+}
+
+#if defined(__AVX2__) && defined(__FMA__)
+template <unsigned columns, unsigned depth>
+void accumulate(const float* const* a, const float* const* b, unsigned first_row, float (*sums)[columns]) {
+  static_assert(columns % 4 == 0, "columns come in vectors");
+  if constexpr (columns == 4) {
+    __m128 total[row_tile];
+    for (unsigned r = 0; r < row_tile; ++r) {
+      total[r] = _mm_loadu_ps(sums[r]);
+    }
+    for (unsigned k = 0; k < depth; ++k) {
+      const __m128 factors = _mm_loadu_ps(b[k]);
+      for (unsigned r = 0; r < row_tile; ++r) {
+        total[r] = _mm_fmadd_ps(_mm_broadcast_ss(a[k] + first_row + r), factors, total[r]);
+      }
+    }
+    for (unsigned r = 0; r < row_tile; ++r) {
+      _mm_storeu_ps(sums[r], total[r]);
+    }
+  } else {
+    // 4 x 16 sums are 8 of the 16 vector registers.
+    for (unsigned first_column = 0; first_column < columns; first_column += 16) {
+      __m256 total[row_tile][2];
+      for (unsigned r = 0; r < row_tile; ++r) {
+        total[r][0] = _mm256_loadu_ps(sums[r] + first_column);
+        total[r][1] = _mm256_loadu_ps(sums[r] + first_column + 8);
+      }
+      for (unsigned k = 0; k < depth; ++k) {
+        const __m256 left = _mm256_loadu_ps(b[k] + first_column);
+        const __m256 right = _mm256_loadu_ps(b[k] + first_column + 8);
+        for (unsigned r = 0; r < row_tile; ++r) {
+          const __m256 factor = _mm256_broadcast_ss(a[k] + first_row + r);
+          total[r][0] = _mm256_fmadd_ps(factor, left, total[r][0]);
+          total[r][1] = _mm256_fmadd_ps(factor, right, total[r][1]);
+        }
+      }
+      for (unsigned r = 0; r < row_tile; ++r) {
+        _mm256_storeu_ps(sums[r] + first_column, total[r][0]);
+        _mm256_storeu_ps(sums[r] + first_column + 8, total[r][1]);
+      }
+    }
+  }
+}
+#endif
+
+// blgp moves B's lanes before the product.
+unsigned moved_lane(unsigned blgp, unsigned lane) {
+  switch (blgp) {
+    case 1:
+      return lane & 31u;
+    case 2:
+      return lane | 32u;
+    case 3:
+      return (lane + 16) & 63u;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+      return (lane & 15u) + (blgp - 4) * 16;
+    default:
+      return lane;
+  }
+}
+
+template <class Value, size_t count>
+void move_lanes(unsigned blgp, Plane<Value> (&planes)[count]) {
+  for (Plane<Value>& plane : planes) {
+    const Plane<Value> before = plane;
+    for (unsigned l = 0; l < lanes; ++l) {
+      plane.at[l] = before.at[moved_lane(blgp, l)];
+    }
+  }
+}
+
+template <class S, class Element>
+void unpack_operand(const Wave& wave, const Inst& inst, unsigned n,
+                    Plane<typename Element::Value> (&planes)[S::per_lane]) {
+  if (inst.src[n] < code_vgpr) {
+    fault(wave, inst, "a matrix operand is not a vector register");
+  }
+  constexpr unsigned words_per_step = Element::bits == 64 ? 2 : 1;
+  constexpr unsigned elements_per_step = Element::bits >= 32 ? 1 : 32 / Element::bits;
+  const uint32_t* from = wave.vgpr(inst.src[n] - code_vgpr);
+  for (unsigned e = 0; e < S::per_lane; e += elements_per_step) {
+    unpack(wave.arch, Element{}, from, planes + e);
+    from += words_per_step * lanes;
+  }
+}
+
+// C and D as the wave holds them: rows of 32-bit sums, or pairs of rows for f64.
+template <class S, class Sum>
+struct Accumulators {
+  static constexpr bool wide = sizeof(Sum) == 8;
+  Plane<Sum> items[S::results];
+
+  void load(Wave& wave, const Inst& inst) {
+    const unsigned code = inst.src[2];
+    for (unsigned item = 0; item < S::results; ++item) {
+      if (code >= code_vgpr) {
+        load_item(wave, code - code_vgpr, item);
+      } else {
+        fill_item(wave, inst, code, item);
+      }
+    }
+  }
+  void store(Wave& wave, const Inst& inst) const {
+    for (unsigned item = 0; item < S::results; ++item) {
+      if constexpr (wide) {
+        uint32_t* low = wave.vgpr(inst.dst + 2 * item);
+        KTRACE_EACH_LANE(l) {
+          const uint64_t bits = bits_as<uint64_t>(items[item].at[l]);
+          low[l] = static_cast<uint32_t>(bits);
+          low[lanes + l] = static_cast<uint32_t>(bits >> 32);
+        }
+      } else {
+        std::memcpy(wave.vgpr(inst.dst + item), items[item].at, sizeof items[item].at);
+      }
+    }
+  }
+
+ private:
+  void load_item(Wave& wave, unsigned reg, unsigned item) {
+    if constexpr (wide) {
+      unpack(wave.arch, ElementF64{}, wave.vgpr(reg + 2 * item), &items[item]);
+    } else {
+      std::memcpy(items[item].at, wave.vgpr(reg + item), sizeof items[item].at);
+    }
+  }
+  void fill_item(Wave& wave, const Inst& inst, unsigned code, unsigned item) {
+    Sum value;
+    if constexpr (wide) {
+      value = bits_as<Sum>(read_scalar64(wave, inst, code, OperandType::real));
+    } else {
+      value = bits_as<Sum>(read_scalar(wave, inst, code));
+    }
+    for (Sum& lane : items[item].at) {
+      lane = value;
+    }
+  }
+};
+
+template <class S, class Value>
+void multiply_planes(const Inst& inst, const Plane<Value>* a, const Plane<Value>* b,
+                     Accumulators<S, Value>& accumulators) {
+  constexpr bool wide = Accumulators<S, Value>::wide;
+  for (unsigned block = 0; block < S::blocks; ++block) {
+    // cbsz: groups of 2^cbsz blocks share the A of block `abid` in the group.
+    const unsigned a_block = inst.cbsz == 0 || wide ? block : (block >> inst.cbsz << inst.cbsz) + inst.abid;
+    const Value* a_at[S::depth];
+    const Value* b_at[S::depth];
+    for (unsigned k = 0; k < S::depth; ++k) {
+      const unsigned group_start = k / S::per_lane * S::size * S::blocks;
+      a_at[k] = a[k % S::per_lane].at + group_start + a_block % S::blocks * S::size;
+      b_at[k] = b[k % S::per_lane].at + group_start + block * S::size;
+    }
+    for (unsigned row = 0; row < S::size; row += row_tile) {
+      alignas(64) Value sums[row_tile][S::size];
+      Value* rows[row_tile];
+      for (unsigned r = 0; r < row_tile; ++r) {
+        const Place place = wide ? place_64<S>(block, row + r) : place_32<S>(block, row + r);
+        rows[r] = accumulators.items[place.item].at + place.lane;
+        std::memcpy(sums[r], rows[r], sizeof sums[r]);
+      }
+      accumulate<S::size, S::depth>(a_at, b_at, row, sums);
+      for (unsigned r = 0; r < row_tile; ++r) {
+        std::memcpy(rows[r], sums[r], sizeof sums[r]);
+      }
+    }
+  }
+}
+
+template <class S, class A, class B = A>
+void multiply_matrices(Wave& wave, const Inst& inst) {
+  using Value = typename A::Value;
+  Plane<Value> a[S::per_lane];
+  Plane<Value> b[S::per_lane];
+  Accumulators<S, Value> accumulators;
+  unpack_operand<S, A>(wave, inst, 0, a);
+  unpack_operand<S, B>(wave, inst, 1, b);
+  accumulators.load(wave, inst);
+  if (inst.blgp != 0) {
+    if constexpr (sizeof(Value) == 8) {
+      fault(wave, inst, "negated operands of f64 matrix instructions are not implemented");
+    } else {
+      move_lanes(inst.blgp, b);
+    }
+  }
+  multiply_planes<S>(inst, a, b, accumulators);
+  accumulators.store(wave, inst);
+}
+
+// gfx950's f8f6f4 instructions name their formats in cbsz and blgp.
+template <class S>
+void multiply_f8f6f4(Wave& wave, const Inst& inst) {
+  if (inst.scaled) {
+    fault(wave, inst, "scaled matrix instructions are not implemented");
+  }
+  if (inst.cbsz > 1 || inst.blgp > 1) {
+    fault(wave, inst, "f6 and f4 matrix operands (cbsz %u, blgp %u) are not implemented", unsigned{inst.cbsz},
+          unsigned{inst.blgp});
+  }
+  using Fp8 = ElementF8<Float8::fp8>;
+  using Bf8 = ElementF8<Float8::bf8>;
+  constexpr Handler by_format[2][2] = {{multiply_matrices<S, Fp8, Fp8>, multiply_matrices<S, Fp8, Bf8>},
+                                       {multiply_matrices<S, Bf8, Fp8>, multiply_matrices<S, Bf8, Bf8>}};
+  Inst plain = inst;
+  plain.cbsz = 0;
+  plain.blgp = 0;
+  by_format[inst.cbsz][inst.blgp](wave, plain);
+}
+
+// Numbers that mean another instruction, or none, on older targets.
+template <Arch first, Handler handler>
+void since(Wave& wave, const Inst& inst) {
+  if (wave.arch < first) {
+    fault(wave, inst, "this matrix instruction is not implemented for this target");
+  }
+  handler(wave, inst);
+}
+
+using Fp8 = ElementF8<Float8::fp8>;
+using Bf8 = ElementF8<Float8::bf8>;
+
+template <unsigned size, unsigned depth, unsigned blocks, class A, class B = A>
+constexpr Handler dense = multiply_matrices<Shape<size, depth, blocks>, A, B>;
+template <unsigned size, unsigned depth, unsigned blocks, class A, class B = A>
+constexpr Handler dense_gfx942 = since<Arch::gfx942, dense<size, depth, blocks, A, B>>;
+template <unsigned size, unsigned depth, unsigned blocks, class A, class B = A>
+constexpr Handler dense_gfx950 = since<Arch::gfx950, dense<size, depth, blocks, A, B>>;
+
+constexpr OpHandler matrix_ops[] = {
+    {op::v_mfma_f32_32x32x1_2b_f32, dense<32, 1, 2, ElementF32>},
+    {op::v_mfma_f32_16x16x1_4b_f32, dense<16, 1, 4, ElementF32>},
+    {op::v_mfma_f32_4x4x1_16b_f32, dense<4, 1, 16, ElementF32>},
+    {op::v_mfma_f32_32x32x2_f32, dense<32, 2, 1, ElementF32>},
+    {op::v_mfma_f32_16x16x4_f32, dense<16, 4, 1, ElementF32>},
+    {op::v_mfma_f32_32x32x4_2b_f16, dense<32, 4, 2, ElementF16>},
+    {op::v_mfma_f32_16x16x4_4b_f16, dense<16, 4, 4, ElementF16>},
+    {op::v_mfma_f32_4x4x4_16b_f16, dense<4, 4, 16, ElementF16>},
+    {op::v_mfma_f32_32x32x8_f16, dense<32, 8, 1, ElementF16>},
+    {op::v_mfma_f32_16x16x16_f16, dense<16, 16, 1, ElementF16>},
+    {op::v_mfma_f32_32x32x16_f16, dense_gfx950<32, 16, 1, ElementF16>},
+    {op::v_mfma_f32_16x16x32_f16, dense_gfx950<16, 32, 1, ElementF16>},
+    {op::v_mfma_i32_32x32x4_2b_i8, dense<32, 4, 2, ElementI8>},
+    {op::v_mfma_i32_16x16x4_4b_i8, dense<16, 4, 4, ElementI8>},
+    {op::v_mfma_i32_4x4x4_16b_i8, dense<4, 4, 16, ElementI8>},
+    {op::v_mfma_i32_32x32x16_i8, dense_gfx942<32, 16, 1, ElementI8>},
+    {op::v_mfma_i32_16x16x32_i8, dense_gfx942<16, 32, 1, ElementI8>},
+    {op::v_mfma_i32_32x32x32_i8, dense_gfx950<32, 32, 1, ElementI8>},
+    {op::v_mfma_i32_16x16x64_i8, dense_gfx950<16, 64, 1, ElementI8>},
+    {op::v_mfma_f32_32x32x4_2b_bf16, dense_gfx942<32, 4, 2, ElementBf16>},
+    {op::v_mfma_f32_16x16x4_4b_bf16, dense_gfx942<16, 4, 4, ElementBf16>},
+    {op::v_mfma_f32_4x4x4_16b_bf16, dense_gfx942<4, 4, 16, ElementBf16>},
+    {op::v_mfma_f32_32x32x8_bf16, dense_gfx942<32, 8, 1, ElementBf16>},
+    {op::v_mfma_f32_16x16x16_bf16, dense_gfx942<16, 16, 1, ElementBf16>},
+    {op::v_mfma_f32_32x32x16_bf16, dense_gfx950<32, 16, 1, ElementBf16>},
+    {op::v_mfma_f32_16x16x32_bf16, dense_gfx950<16, 32, 1, ElementBf16>},
+    {op::v_mfma_f64_16x16x4_f64, dense<16, 4, 1, ElementF64>},
+    {op::v_mfma_f64_4x4x4_4b_f64, dense<4, 4, 4, ElementF64>},
+    {op::v_mfma_f32_16x16x32_bf8_bf8, dense_gfx942<16, 32, 1, Bf8, Bf8>},
+    {op::v_mfma_f32_16x16x32_bf8_fp8, dense_gfx942<16, 32, 1, Bf8, Fp8>},
+    {op::v_mfma_f32_16x16x32_fp8_bf8, dense_gfx942<16, 32, 1, Fp8, Bf8>},
+    {op::v_mfma_f32_16x16x32_fp8_fp8, dense_gfx942<16, 32, 1, Fp8, Fp8>},
+    {op::v_mfma_f32_32x32x16_bf8_bf8, dense_gfx942<32, 16, 1, Bf8, Bf8>},
+    {op::v_mfma_f32_32x32x16_bf8_fp8, dense_gfx942<32, 16, 1, Bf8, Fp8>},
+    {op::v_mfma_f32_32x32x16_fp8_bf8, dense_gfx942<32, 16, 1, Fp8, Bf8>},
+    {op::v_mfma_f32_32x32x16_fp8_fp8, dense_gfx942<32, 16, 1, Fp8, Fp8>},
+    {op::v_mfma_f32_16x16x128_f8f6f4, multiply_f8f6f4<Shape<16, 128, 1>>},
+    {op::v_mfma_f32_32x32x64_f8f6f4, multiply_f8f6f4<Shape<32, 64, 1>>},
+};
+
+}  // namespace
+
+void add_matrix_ops(HandlerTable& table) { table.add(matrix_ops); }
+
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -1,0 +1,187 @@
+// The less frequent ways to read and write operands: scalars, modifiers, DPP, SDWA, partial writes.
+#include "vector/lanes/operand.hpp"
+
+#include "vector/lanes/dpp.hpp"
+
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
+namespace {
+
+void select_sdwa(const Inst& inst, unsigned n, const uint32_t* from, Row& row) {
+  const unsigned select = inst.src_sel[n];
+  const bool extends_sign = (inst.src_sext >> n & 1) != 0;
+  const unsigned width = select < sdwa_word0 ? 8u : 16u;
+  const unsigned shift = select < sdwa_word0 ? select * 8u : (select - sdwa_word0) * 16u;
+  const unsigned unused = 32u - width;
+  if (extends_sign) {
+    KTRACE_EACH_LANE(l) {
+      row.at[l] = static_cast<uint32_t>(static_cast<int32_t>(from[l] >> shift << unused) >> unused);
+    }
+  } else {
+    KTRACE_EACH_LANE(l) { row.at[l] = from[l] >> shift << unused >> unused; }
+  }
+}
+
+// The flush of MODE keeps the sign.
+uint32_t flushed_f32(uint32_t bits) { return (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits; }
+
+template <class Float>
+Float clamped(Float value, bool nan_is_zero) {
+  const Float inside = value >= 1 ? Float{1} : value > 0 ? value : Float{0};
+  return value != value && !nan_is_zero ? value : inside;
+}
+
+template <class Float>
+Float scaled(Float value, unsigned omod) {
+  const Float factor = omod == 1 ? Float{2} : omod == 2 ? Float{4} : omod == 3 ? Float(0.5) : Float{1};
+  return value * factor;
+}
+
+// Hardware ignores omod where output denormals are on.
+unsigned effective_omod(const Wave& wave, const Inst& inst, uint32_t output_denormals) {
+  return (wave.mode & output_denormals) != 0 ? 0u : inst.omod;
+}
+
+bool clamps_nan(const Wave& wave) { return (wave.mode & mode_dx10_clamp) != 0; }
+
+}  // namespace
+
+const uint32_t* fetch_modified(Wave& wave, const Inst& inst, unsigned n, SourceKind kind, Row& scratch,
+                               Enable& enable) {
+  const unsigned code = inst.src[n];
+  const uint32_t* row = scratch.at;
+  if (code >= code_vgpr) {
+    row = wave.vgpr(code - code_vgpr);
+    if (inst.dpp && n == 0) {
+      enable.lanes &= permute_dpp(wave, inst, row, scratch.at);
+      row = scratch.at;
+    }
+  } else {
+    const uint32_t value =
+        kind == SourceKind::half ? read_scalar16(wave, inst, code) : read_scalar(wave, inst, code);
+    KTRACE_EACH_LANE(l) { scratch.at[l] = value; }
+  }
+  if (inst.sdwa && n < 2 && inst.src_sel[n] != sdwa_dword) {
+    select_sdwa(inst, n, row, scratch);
+    row = scratch.at;
+  }
+  if (kind == SourceKind::half && !inst.sdwa && (inst.op_sel >> n & 1) != 0) {
+    KTRACE_EACH_LANE(l) { scratch.at[l] = row[l] >> 16; }
+    row = scratch.at;
+  }
+  const uint32_t sign = kind == SourceKind::half ? 0x8000u : 0x80000000u;
+  if ((inst.abs >> n & 1) != 0) {
+    KTRACE_EACH_LANE(l) { scratch.at[l] = row[l] & ~sign; }
+    row = scratch.at;
+  }
+  if ((inst.neg >> n & 1) != 0) {
+    KTRACE_EACH_LANE(l) { scratch.at[l] = row[l] ^ sign; }
+    row = scratch.at;
+  }
+  if (kind == SourceKind::real32 && (wave.mode & 0x10u) == 0) {
+    KTRACE_EACH_LANE(l) { scratch.at[l] = flushed_f32(row[l]); }
+    row = scratch.at;
+  }
+  return row;
+}
+
+void fetch_wide(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row64& row, Enable& enable) {
+  const unsigned code = inst.src[n];
+  if (code >= code_vgpr) {
+    const uint32_t* low = wave.vgpr(code - code_vgpr);
+    const uint32_t* high = wave.vgpr(code - code_vgpr + 1u);
+    Row moved_low;
+    Row moved_high;
+    if (__builtin_expect(inst.dpp && n == 0, 0)) {
+      enable.lanes &= permute_dpp(wave, inst, low, moved_low.at);
+      permute_dpp(wave, inst, high, moved_high.at);
+      low = moved_low.at;
+      high = moved_high.at;
+    }
+    KTRACE_EACH_LANE(l) { row.at[l] = low[l] | uint64_t{high[l]} << 32; }
+  } else {
+    const uint64_t value = read_scalar64(wave, inst, code, type);
+    KTRACE_EACH_LANE(l) { row.at[l] = value; }
+  }
+  constexpr uint64_t sign = uint64_t{1} << 63;
+  if ((inst.abs >> n & 1) != 0) {
+    KTRACE_EACH_LANE(l) { row.at[l] &= ~sign; }
+  }
+  if ((inst.neg >> n & 1) != 0) {
+    KTRACE_EACH_LANE(l) { row.at[l] ^= sign; }
+  }
+}
+
+void commit_masked(Wave& wave, unsigned reg, const Row& row, uint64_t lane_mask) {
+  uint32_t* to = wave.vgpr(reg);
+  KTRACE_EACH_LANE(l) {
+    const uint32_t mask = 0u - static_cast<uint32_t>(lane_mask >> l & 1u);
+    to[l] = (to[l] & ~mask) | (row.at[l] & mask);
+  }
+}
+
+void commit_sdwa(Wave& wave, const Inst& inst, const Row& row, uint64_t lane_mask) {
+  if (inst.dst_sel == sdwa_dword) {
+    commit_masked(wave, inst.dst, row, lane_mask);
+    return;
+  }
+  const uint32_t* old = wave.vgpr(inst.dst);
+  const bool byte = inst.dst_sel < sdwa_word0;
+  const unsigned width = byte ? 8u : 16u;
+  const unsigned shift = byte ? inst.dst_sel * 8u : (inst.dst_sel - sdwa_word0) * 16u;
+  const uint32_t field = (byte ? 0xffu : 0xffffu) << shift;
+  const unsigned above = 32u - shift - width;
+  Row merged;
+  KTRACE_EACH_LANE(l) {
+    const uint32_t value = row.at[l] << shift & field;
+    const uint32_t extended =
+        static_cast<uint32_t>(static_cast<int32_t>(row.at[l] << (32u - width)) >> above) & (~0u << shift);
+    merged.at[l] = inst.dst_unused == 2 ? (old[l] & ~field) | value : inst.dst_unused == 1 ? extended : value;
+  }
+  commit_masked(wave, inst.dst, merged, lane_mask);
+}
+
+void commit_half(Wave& wave, const Inst& inst, Row& row, Enable enable) {
+  if ((inst.op_sel & 8u) != 0 && !inst.sdwa) {
+    const uint32_t* old = wave.vgpr(inst.dst);
+    KTRACE_EACH_LANE(l) { row.at[l] = (old[l] & 0xffffu) | row.at[l] << 16; }
+  }
+  commit_result(wave, inst, row, enable);
+}
+
+void finish_f32(const Wave& wave, const Inst& inst, Row& row) {
+  const unsigned omod = effective_omod(wave, inst, 0x20u);
+  if (omod != 0) {
+    KTRACE_EACH_LANE(l) { row.at[l] = bits_as<uint32_t>(scaled(bits_as<float>(row.at[l]), omod)); }
+  }
+  if (inst.clamp) {
+    const bool nan_is_zero = clamps_nan(wave);
+    KTRACE_EACH_LANE(l) { row.at[l] = bits_as<uint32_t>(clamped(bits_as<float>(row.at[l]), nan_is_zero)); }
+  }
+  if ((wave.mode & 0x20u) == 0) {
+    KTRACE_EACH_LANE(l) { row.at[l] = flushed_f32(row.at[l]); }
+  }
+}
+
+void finish_f16(const Wave& wave, const Inst& inst, RowF32& row) {
+  const unsigned omod = effective_omod(wave, inst, 0x80u);
+  if (omod != 0) {
+    KTRACE_EACH_LANE(l) { row.at[l] = scaled(row.at[l], omod); }
+  }
+  if (inst.clamp) {
+    const bool nan_is_zero = clamps_nan(wave);
+    KTRACE_EACH_LANE(l) { row.at[l] = clamped(row.at[l], nan_is_zero); }
+  }
+}
+
+void finish_f64(const Wave& wave, const Inst& inst, Row64& row) {
+  const unsigned omod = effective_omod(wave, inst, 0x80u);
+  if (omod != 0) {
+    KTRACE_EACH_LANE(l) { row.at[l] = bits_as<uint64_t>(scaled(bits_as<double>(row.at[l]), omod)); }
+  }
+  if (inst.clamp) {
+    const bool nan_is_zero = clamps_nan(wave);
+    KTRACE_EACH_LANE(l) { row.at[l] = bits_as<uint64_t>(clamped(bits_as<double>(row.at[l]), nan_is_zero)); }
+  }
+}
+
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

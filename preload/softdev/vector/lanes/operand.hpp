@@ -1,0 +1,272 @@
+// Reading source operands into rows, and writing result rows to registers: here the modifiers of an
+// instruction (neg, abs, op_sel, omod, clamp, SDWA, DPP) and MODE's denormal bits take effect.
+#pragma once
+
+#include <cstddef>
+
+#include "vector/lanes/half.hpp"
+#include "vector/lanes/lanes.hpp"
+
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
+
+// Lanes that the instruction may write besides EXEC: DPP switches lanes off whose source lane is invalid.
+struct Enable {
+  uint64_t lanes = ~uint64_t{0};
+};
+
+// What the bits of a source are, as far as fetching them depends on it.
+enum class SourceKind : uint8_t { bits32, real32, half };
+
+template <class Type>
+constexpr SourceKind source_kind = is_half_width<Type> ? SourceKind::half : SourceKind::bits32;
+template <>
+inline constexpr SourceKind source_kind<F32> = SourceKind::real32;
+
+// No modifier touches a VGPR source: it can be read where it is.
+inline bool reads_plainly(const Wave& wave, const Inst& inst, SourceKind kind) {
+  const unsigned modifiers = unsigned{inst.neg} | inst.abs | inst.sdwa | inst.dpp |
+                             (kind == SourceKind::half ? inst.op_sel & 7u : 0u);
+  const bool flushes = kind == SourceKind::real32 && (wave.mode & 0x10u) == 0;
+  return modifiers == 0 && !flushes;
+}
+
+// The general case of fetch. Returns `scratch`, filled; or a register's row.
+const uint32_t* fetch_modified(Wave& wave, const Inst& inst, unsigned n, SourceKind kind, Row& scratch,
+                               Enable& enable);
+void fetch_wide(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row64& row, Enable& enable);
+
+// A row of 32-bit patterns. 16-bit kinds have their value in the low half and anything above it.
+inline const uint32_t* fetch(Wave& wave, const Inst& inst, unsigned n, SourceKind kind, Row& scratch,
+                             Enable& enable) {
+  const unsigned code = inst.src[n];
+  if (__builtin_expect(code >= code_vgpr && reads_plainly(wave, inst, kind), 1)) {
+    return wave.vgpr(code - code_vgpr);
+  }
+  return fetch_modified(wave, inst, n, kind, scratch, enable);
+}
+
+// One operand, ready for the lane loop.
+template <class Type>
+class Source {
+ public:
+  Source(Wave& wave, const Inst& inst, unsigned n, Enable& enable)
+      : m_row(fetch(wave, inst, n, source_kind<Type>, m_scratch, enable)) {}
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  typename Type::Lane operator[](unsigned l) const { return bits_as<typename Type::Lane>(m_row[l]); }
+
+ private:
+  Row m_scratch;
+  const uint32_t* m_row;
+};
+
+template <>
+inline uint32_t Source<U16>::operator[](unsigned l) const {
+  return m_row[l] & 0xffffu;
+}
+template <>
+inline int32_t Source<I16>::operator[](unsigned l) const {
+  return static_cast<int32_t>(m_row[l] << 16) >> 16;
+}
+
+template <>
+class Source<F16> {
+ public:
+  Source(Wave& wave, const Inst& inst, unsigned n, Enable& enable) {
+    Row scratch;
+    widen_half_row(fetch(wave, inst, n, SourceKind::half, scratch, enable), m_values.at);
+  }
+  float operator[](unsigned l) const { return m_values.at[l]; }
+
+ private:
+  RowF32 m_values;
+};
+
+template <class Type, OperandType operand_type>
+class WideSource {
+ public:
+  WideSource(Wave& wave, const Inst& inst, unsigned n, Enable& enable) {
+    fetch_wide(wave, inst, n, operand_type, m_row, enable);
+  }
+  typename Type::Lane operator[](unsigned l) const { return bits_as<typename Type::Lane>(m_row.at[l]); }
+
+ private:
+  Row64 m_row;
+};
+template <>
+class Source<U64> : public WideSource<U64, OperandType::integer> {
+  using WideSource::WideSource;
+};
+template <>
+class Source<I64> : public WideSource<I64, OperandType::integer> {
+  using WideSource::WideSource;
+};
+template <>
+class Source<F64> : public WideSource<F64, OperandType::real> {
+  using WideSource::WideSource;
+};
+
+template <class Type>
+class Source<Old<Type>> {
+ public:
+  Source(Wave& wave, const Inst& inst, unsigned, Enable&) : m_row(wave.vgpr(inst.dst)) {}
+  typename Type::Lane operator[](unsigned l) const { return bits_as<typename Type::Lane>(m_row[l]); }
+
+ private:
+  const uint32_t* m_row;
+};
+template <>
+class Source<Old<F16>> {
+ public:
+  Source(Wave& wave, const Inst& inst, unsigned, Enable&) {
+    widen_half_row(wave.vgpr(inst.dst), m_values.at);
+  }
+  float operator[](unsigned l) const { return m_values.at[l]; }
+
+ private:
+  RowF32 m_values;
+};
+template <>
+class Source<Old<F64>> {
+ public:
+  Source(Wave& wave, const Inst& inst, unsigned, Enable&)
+      : m_low(wave.vgpr(inst.dst)), m_high(wave.vgpr(inst.dst + 1u)) {}
+  double operator[](unsigned l) const { return bits_as<double>(m_low[l] | uint64_t{m_high[l]} << 32); }
+
+ private:
+  const uint32_t* m_low;
+  const uint32_t* m_high;
+};
+
+// ---- results
+
+// Writes a row under EXEC and `enable`.
+void commit_masked(Wave& wave, unsigned reg, const Row& row, uint64_t lane_mask);
+void commit_sdwa(Wave& wave, const Inst& inst, const Row& row, uint64_t lane_mask);
+
+inline void commit(Wave& wave, unsigned reg, const Row& row, Enable enable) {
+  uint32_t* to = wave.vgpr(reg);
+  const uint64_t exec = wave.exec();
+  if (__builtin_expect((exec & enable.lanes) == ~uint64_t{0}, 1)) {
+    std::memcpy(to, row.at, sizeof row.at);
+  } else if (enable.lanes == ~uint64_t{0}) {
+    const uint32_t* mask = wave.mask();
+    KTRACE_EACH_LANE(l) { to[l] = (to[l] & ~mask[l]) | (row.at[l] & mask[l]); }
+  } else {
+    commit_masked(wave, reg, row, exec & enable.lanes);
+  }
+}
+
+// The result of an instruction with one 32-bit destination.
+inline void commit_result(Wave& wave, const Inst& inst, const Row& row, Enable enable) {
+  if (__builtin_expect(inst.sdwa, 0)) {
+    commit_sdwa(wave, inst, row, wave.exec() & enable.lanes);
+  } else {
+    commit(wave, inst.dst, row, enable);
+  }
+}
+
+// A 16-bit result zeroes the other half, except that op_sel[3] writes the high half and keeps the low one.
+void commit_half(Wave& wave, const Inst& inst, Row& row, Enable enable);
+
+inline void commit_wide(Wave& wave, const Inst& inst, const Row64& row, Enable enable) {
+  Row low;
+  Row high;
+  KTRACE_EACH_LANE(l) {
+    low.at[l] = static_cast<uint32_t>(row.at[l]);
+    high.at[l] = static_cast<uint32_t>(row.at[l] >> 32);
+  }
+  commit(wave, inst.dst, low, enable);
+  commit(wave, inst.dst + 1u, high, enable);
+}
+
+// Output modifiers and flushing of a float result, in place.
+void finish_f32(const Wave& wave, const Inst& inst, Row& row);
+void finish_f16(const Wave& wave, const Inst& inst, RowF32& row);
+void finish_f64(const Wave& wave, const Inst& inst, Row64& row);
+
+inline bool finishes_plainly_f32(const Wave& wave, const Inst& inst) {
+  return inst.omod == 0 && !inst.clamp && (wave.mode & 0x20u) != 0;
+}
+
+template <class Type>
+class Result {
+ public:
+  void set(unsigned l, typename Type::Lane value) { m_row.at[l] = bits_as<uint32_t>(value); }
+  void commit(Wave& wave, const Inst& inst, Enable enable) { commit_result(wave, inst, m_row, enable); }
+
+ private:
+  Row m_row;
+};
+
+template <>
+class Result<F32> {
+ public:
+  void set(unsigned l, float value) { m_row.at[l] = bits_as<uint32_t>(value); }
+  void commit(Wave& wave, const Inst& inst, Enable enable) {
+    if (__builtin_expect(!finishes_plainly_f32(wave, inst), 0)) {
+      finish_f32(wave, inst, m_row);
+    }
+    commit_result(wave, inst, m_row, enable);
+  }
+
+ private:
+  Row m_row;
+};
+
+template <class Type>
+class HalfResult {
+ public:
+  void set(unsigned l, typename Type::Lane value) { m_row.at[l] = static_cast<uint32_t>(value) & 0xffffu; }
+  void commit(Wave& wave, const Inst& inst, Enable enable) { commit_half(wave, inst, m_row, enable); }
+
+ private:
+  Row m_row;
+};
+template <>
+class Result<U16> : public HalfResult<U16> {};
+template <>
+class Result<I16> : public HalfResult<I16> {};
+
+template <>
+class Result<F16> {
+ public:
+  void set(unsigned l, float value) { m_values.at[l] = value; }
+  void commit(Wave& wave, const Inst& inst, Enable enable) {
+    finish_f16(wave, inst, m_values);
+    Row row;
+    narrow_half_row(m_values.at, row.at, rounding_f16(wave));
+    commit_half(wave, inst, row, enable);
+  }
+
+ private:
+  RowF32 m_values;
+};
+
+template <class Type>
+class WideResult {
+ public:
+  void set(unsigned l, typename Type::Lane value) { m_row.at[l] = bits_as<uint64_t>(value); }
+  void commit(Wave& wave, const Inst& inst, Enable enable) { commit_wide(wave, inst, m_row, enable); }
+
+ private:
+  Row64 m_row;
+};
+template <>
+class Result<U64> : public WideResult<U64> {};
+template <>
+class Result<I64> : public WideResult<I64> {};
+template <>
+class Result<F64> {
+ public:
+  void set(unsigned l, double value) { m_row.at[l] = bits_as<uint64_t>(value); }
+  void commit(Wave& wave, const Inst& inst, Enable enable) {
+    finish_f64(wave, inst, m_row);
+    commit_wide(wave, inst, m_row, enable);
+  }
+
+ private:
+  Row64 m_row;
+};
+
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA
