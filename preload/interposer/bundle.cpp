@@ -1,0 +1,154 @@
+#include "bundle.hpp"
+
+#include <algorithm>
+
+#include "decompress.hpp"
+#include "elf_image.hpp"
+
+namespace ktrace {
+namespace {
+
+constexpr char bundle_magic[] = "__CLANG_OFFLOAD_BUNDLE__";
+constexpr std::size_t bundle_magic_size = sizeof bundle_magic - 1;
+constexpr char compressed_magic[] = "CCOB";
+constexpr std::uint64_t most_entries = 4096;
+constexpr std::uint64_t longest_entry_id = 4096;
+
+bool is_bundle(Bytes image) { return image.starts_with(bundle_magic, bundle_magic_size); }
+bool is_compressed(Bytes image) { return image.starts_with(compressed_magic, 4); }
+
+struct EntryHeader {
+  std::uint64_t offset, size, id_size;
+};
+
+// `hipv4-amdgcn-amd-amdhsa--gfx942:sramecc+` -> `gfx942:sramecc+`; "" for the host's entry. The triple may name an
+// environment instead of leaving it empty, so its end is found by the processor's name.
+std::string target_of(const std::string& id) {
+  if (id.compare(0, 4, "host") == 0) return "";
+  const std::size_t at = id.rfind("-gfx");
+  return at == std::string::npos ? id : id.substr(at + 1);
+}
+
+// Returns the bundle's size, or 0 if it is damaged.
+std::uint64_t read_bundle(Bytes image, Unbundled* out) {
+  std::uint64_t count = 0;
+  std::uint64_t at = bundle_magic_size;
+  if (!image.read(at, &count) || count > most_entries)
+    return out->trouble = "a bundle of " + std::to_string(count) + " entries", 0;
+  at += sizeof count;
+  std::uint64_t end = at;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    EntryHeader entry;
+    if (!image.read(at, &entry) || entry.id_size > longest_entry_id ||
+        !image.holds(at + sizeof entry, entry.id_size) || !image.holds(entry.offset, entry.size))
+      return out->trouble = "entry " + std::to_string(i) + " of a bundle leaves the file", 0;
+    const Bytes id = image.part(at + sizeof entry, entry.id_size);
+    const std::string target = target_of({reinterpret_cast<const char*>(id.data), id.size});
+    if (!target.empty() && entry.size > 0)
+      out->entries.push_back({target, image.part(entry.offset, entry.size)});
+    at += sizeof entry + entry.id_size;
+    end = std::max({end, at, entry.offset + entry.size});
+  }
+  return end;
+}
+
+struct CompressedHeader {
+  std::uint64_t header_size = 0;
+  std::uint64_t total_size = 0;  // with the header; 0: not known, the stream's own end decides
+  std::uint64_t content_size = 0;
+  std::uint16_t method = 0;
+};
+
+std::uint64_t read_field(Bytes image, std::uint64_t at, bool wide) {
+  std::uint64_t value64 = 0;
+  std::uint32_t value32 = 0;
+  if (wide) return image.read(at, &value64) ? value64 : 0;
+  return image.read(at, &value32) ? value32 : 0;
+}
+
+bool read_compressed_header(Bytes image, CompressedHeader* out, std::string* trouble) {
+  std::uint16_t version = 0;
+  if (!image.read(4, &version) || !image.read(6, &out->method))
+    return *trouble = "a compressed bundle is cut inside its header", false;
+  switch (version) {
+    case 1: out->header_size = 20; out->content_size = read_field(image, 8, false); break;
+    case 2:
+      out->header_size = 24;
+      out->total_size = read_field(image, 8, false);
+      out->content_size = read_field(image, 12, false);
+      break;
+    case 3:
+      out->header_size = 32;
+      out->total_size = read_field(image, 8, true);
+      out->content_size = read_field(image, 16, true);
+      break;
+    default: return *trouble = "a compressed bundle of version " + std::to_string(version), false;
+  }
+  if (!image.holds(0, out->header_size) || out->total_size > image.size ||
+      (out->total_size && out->total_size < out->header_size))
+    return *trouble = "a compressed bundle is cut: it says " + std::to_string(out->total_size) + " bytes, there are " +
+                      std::to_string(image.size),
+           false;
+  return true;
+}
+
+std::uint64_t read_compressed(Bytes image, Unbundled* out) {
+  CompressedHeader header;
+  if (!read_compressed_header(image, &header, &out->trouble)) return 0;
+  const std::uint64_t end = header.total_size ? header.total_size : image.size;
+  std::vector<std::uint8_t> content;
+  std::uint64_t used = 0;
+  const Bytes stream = image.part(header.header_size, end - header.header_size);
+  out->trouble = decompress(header.method, stream, header.content_size, &content, &used);
+  if (!out->trouble.empty()) return 0;
+  out->storage.push_back(std::move(content));
+  const Bytes inner{out->storage.back().data(), out->storage.back().size()};
+  if (!is_bundle(inner)) return out->trouble = "a compressed bundle holds something else", 0;
+  if (read_bundle(inner, out) == 0) return 0;
+  return header.total_size ? header.total_size : header.header_size + used;
+}
+
+}  // namespace
+
+Unbundled unbundle(Bytes image) {
+  Unbundled result;
+  if (!is_bundle(image) && !is_compressed(image)) {
+    result.entries.push_back({"", image});
+    return result;
+  }
+  // Linkers pad between the bundles of their inputs.
+  while (image.size > 0) {
+    const std::uint64_t size = is_bundle(image)       ? read_bundle(image, &result)
+                               : is_compressed(image) ? read_compressed(image, &result)
+                                                      : 1;
+    if (size == 0) break;
+    image = image.from(size);
+    const auto* begin = image.data;
+    const auto* next = std::find_if(begin, begin + image.size, [](std::uint8_t byte) { return byte != 0; });
+    image = image.from(static_cast<std::uint64_t>(next - begin));
+    if (image.size > 0 && !is_bundle(image) && !is_compressed(image)) {
+      result.trouble = std::to_string(image.size) + " bytes after a bundle are no bundle";
+      break;
+    }
+  }
+  return result;
+}
+
+std::size_t size_of_image(const void* image) {
+  const auto* bytes = static_cast<const std::uint8_t*>(image);
+  if (!bytes) return 0;
+  if (std::memcmp(bytes, ELFMAG, SELFMAG) == 0) return ElfImage::size_of(image);
+  if (std::memcmp(bytes, compressed_magic, 4) == 0) {
+    CompressedHeader header;
+    std::string ignored;
+    const Bytes all{bytes, ~std::size_t{0} >> 1};
+    return read_compressed_header(all, &header, &ignored) ? static_cast<std::size_t>(header.total_size) : 0;
+  }
+  if (std::memcmp(bytes, bundle_magic, bundle_magic_size) == 0) {
+    Unbundled ignored;
+    return static_cast<std::size_t>(read_bundle({bytes, ~std::size_t{0} >> 1}, &ignored));
+  }
+  return 0;
+}
+
+}  // namespace ktrace

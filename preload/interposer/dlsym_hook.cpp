@@ -1,0 +1,92 @@
+// dlsym and dlvsym as programs see them: the loader's own answers, except that a function of HIP that we hook is ours.
+//
+// hip-python, ctypes and Triton find HIP this way, and HIP's own hipGetProcAddress does.
+#include <dlfcn.h>
+
+#include "hooks.hpp"
+#include "loader.hpp"
+
+#ifndef __x86_64__
+#error "the transparent jump below is written for x86-64 only"
+#endif
+
+namespace ktrace {
+namespace {
+
+// What a search that begins at the caller finds behind us: never our own exports.
+void* search_as_caller(const void* return_address, const char* name) {
+  if (void* next = real_dlsym()(RTLD_NEXT, name)) return next;
+  const std::string caller = object_path(return_address);
+  void* handle = caller.empty() ? nullptr : handle_of_loaded(caller);
+  if (!handle) return nullptr;
+  void* found = real_dlsym()(handle, name);
+  dlclose(handle);
+  return found;
+}
+
+bool is_our_own(const void* address) {
+  return address && object_path(address) == object_path(reinterpret_cast<const void*>(&is_hooked));
+}
+
+}  // namespace
+}  // namespace ktrace
+
+// What follows is called from assembly, with the arguments of dlsym and the address that dlsym will return to. Returns
+// false if the loader is to answer by itself, in its caller's name: RTLD_NEXT means "after the caller".
+struct KtraceLookup {
+  void* answer;
+  bool is_answered;
+};
+
+extern "C" __attribute__((visibility("hidden"))) KtraceLookup ktrace_look_up(void* handle, const char* name,
+                                                                             const void* return_address) noexcept {
+  using namespace ktrace;
+  try {
+    if (!name || handle == RTLD_NEXT || !is_hooked(name) || !real_dlsym()) return {nullptr, false};
+    void* real = handle == RTLD_DEFAULT ? search_as_caller(return_address, name) : real_dlsym()(handle, name);
+    // The program's own handle searches the global scope, where we come first.
+    if (is_our_own(real)) real = search_as_caller(return_address, name);
+    const int library = hip_library_of_function(real);
+    if (library >= 0) return {find_hook(name, library), true};
+    // Without HIP, or without this function in it, a feature test must fail as it does without us.
+    return {real, handle == RTLD_DEFAULT};
+  } catch (...) {
+    return {nullptr, false};
+  }
+}
+
+extern "C" __attribute__((visibility("hidden"))) void* ktrace_real_dlsym() noexcept {
+  return reinterpret_cast<void*>(ktrace::real_dlsym());
+}
+
+extern "C" __attribute__((visibility("hidden"))) void* ktrace_real_dlvsym() noexcept {
+  return reinterpret_cast<void*>(ktrace::real_dlvsym());
+}
+
+// A jump, not a call: the loader looks at its return address to know who asks.
+#define KTRACE_TRANSPARENT(exported, real)      \
+  asm(".text\n"                                 \
+      ".p2align 4\n"                            \
+      ".globl " #exported "\n"                  \
+      ".type " #exported ", @function\n"        \
+      #exported ":\n"                           \
+      "  push %rdi\n"                           \
+      "  push %rsi\n"                           \
+      "  push %rdx\n"                           \
+      "  mov 24(%rsp), %rdx\n"                  \
+      "  call ktrace_look_up\n"                 \
+      "  test %dl, %dl\n"                       \
+      "  jne 1f\n"                              \
+      "  call " #real "\n"                      \
+      "  mov %rax, %r11\n"                      \
+      "  pop %rdx\n"                            \
+      "  pop %rsi\n"                            \
+      "  pop %rdi\n"                            \
+      "  jmp *%r11\n"                           \
+      "1:\n"                                    \
+      "  add $24, %rsp\n"                       \
+      "  ret\n"                                 \
+      ".size " #exported ", . - " #exported "\n")
+
+KTRACE_TRANSPARENT(dlsym, ktrace_real_dlsym);
+KTRACE_TRANSPARENT(dlvsym, ktrace_real_dlvsym);

@@ -1,0 +1,70 @@
+// The hooks by name, for the dlsym hook, and the guard against HIP's calls of itself.
+#include <cstring>
+
+#include "hooks.hpp"
+
+namespace ktrace {
+namespace {
+
+thread_local int hook_depth __attribute__((tls_model("initial-exec"))) = 0;
+
+}  // namespace
+
+HookScope::HookScope() : m_is_outermost(hook_depth++ == 0) {}
+HookScope::~HookScope() { --hook_depth; }
+
+#define KTRACE_DECLARE_HOOK(Result, name, parameters) \
+  template <int Library>                              \
+  Result name##_hook parameters noexcept;
+KTRACE_HIP_HOOKED(KTRACE_DECLARE_HOOK)
+#undef KTRACE_DECLARE_HOOK
+
+namespace {
+
+struct HookEntry {
+  const char* name;
+  void* by_library[most_hip_libraries];
+};
+
+#define KTRACE_HOOK_ENTRY(Result, name, parameters)                                                         \
+  {#name,                                                                                                   \
+   {reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<0>)),                             \
+    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<1>)),                             \
+    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<2>)),                             \
+    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<3>))}},
+const HookEntry entries[] = {KTRACE_HIP_HOOKED(KTRACE_HOOK_ENTRY)};
+#undef KTRACE_HOOK_ENTRY
+
+const HookEntry* find_entry(const char* name) {
+  // Nearly every name that a program looks up is somebody else's.
+  const bool may_be_hip = (name[0] == 'h' && name[1] == 'i') || (name[0] == '_' && (name[1] == '_' || name[1] == 'Z'));
+  if (!may_be_hip) return nullptr;
+  for (const HookEntry& entry : entries)
+    if (std::strcmp(entry.name, name) == 0) return &entry;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_hooked(const char* name) { return find_entry(name) != nullptr; }
+
+void* find_hook(const char* name, int library) {
+  const HookEntry* entry = find_entry(name);
+  return entry && library >= 0 && library < most_hip_libraries ? entry->by_library[library] : nullptr;
+}
+
+void replace_by_hook(const char* name, void** function, const HipLibrary& hip) {
+  if (!function || !*function) return;
+  // HIP may have chosen the per-thread spelling: what it chose decides.
+  const std::string per_thread = std::string(name) + "_spt";
+#define KTRACE_REPLACE(Result, hooked, parameters)                                                      \
+  if ((per_thread == #hooked || std::strcmp(name, #hooked) == 0) &&                                     \
+      *function == reinterpret_cast<void*>(hip.hooked)) {                                               \
+    *function = find_hook(#hooked, hip.index);                                                          \
+    return;                                                                                             \
+  }
+  KTRACE_HIP_HOOKED(KTRACE_REPLACE)
+#undef KTRACE_REPLACE
+}
+
+}  // namespace ktrace

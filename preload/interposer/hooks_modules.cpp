@@ -1,0 +1,63 @@
+// Calls by which code objects and kernels come and go, and a few by which a program shows that it uses HIP at all.
+#include "hooks.hpp"
+
+namespace ktrace {
+
+KTRACE_HOOK(hipInit, (unsigned flags), (flags), (void)0)
+KTRACE_HOOK(hipGetDeviceCount, (int* count), (count), (void)0)
+KTRACE_HOOK(hipSetDevice, (int device), (device), (void)0)
+KTRACE_HOOK(hipMalloc, (void** pointer, std::size_t size), (pointer, size), (void)0)
+
+KTRACE_HOOK(hipModuleLoad, (hipModule_t* module, const char* path), (module, path),
+            session->registry().add_module_file(*module, path))
+KTRACE_HOOK(hipModuleLoadData, (hipModule_t* module, const void* image), (module, image),
+            session->registry().add_module(*module, image))
+KTRACE_HOOK(hipModuleLoadDataEx,
+            (hipModule_t* module, const void* image, unsigned count, void* options, void** values),
+            (module, image, count, options, values), session->registry().add_module(*module, image))
+KTRACE_HOOK(hipModuleLoadFatBinary, (hipModule_t* module, const void* image), (module, image),
+            session->registry().add_module(*module, image))
+// Before, because another thread may get the same handle for a new module as soon as HIP has let go of it.
+KTRACE_HOOK_BEFORE(hipModuleUnload, (hipModule_t module), (module), session->registry().remove_module(module))
+KTRACE_HOOK(hipModuleGetFunction, (hipFunction_t* function, hipModule_t module, const char* name),
+            (function, module, name), session->registry().add_function(module, *function, name))
+KTRACE_HOOK(hipGetFuncBySymbol, (hipFunction_t* function, const void* host_function), (function, host_function),
+            session->registry().add_alias(*function, host_function))
+
+KTRACE_HOOK_WITH_BODY(void**, __hipRegisterFatBinary, (const void* wrapper), (wrapper), {
+  void** const handle = hip.__hipRegisterFatBinary(wrapper);
+  session->guarded([&] { session->registry().add_fat_binary(handle, wrapper); });
+  return handle;
+})
+KTRACE_HOOK_WITH_BODY(void, __hipRegisterFunction,
+                      (void** handle, const void* host_function, char* device_function, const char* name,
+                       unsigned thread_limit, void* thread, void* block, Dim3* block_size, Dim3* grid_size,
+                       int* wave_size),
+                      (handle, host_function, device_function, name, thread_limit, thread, block, block_size,
+                       grid_size, wave_size),
+                      {
+                        hip.__hipRegisterFunction(handle, host_function, device_function, name, thread_limit, thread,
+                                                  block, block_size, grid_size, wave_size);
+                        session->guarded(
+                            [&] { session->registry().add_host_function(handle, host_function, name); });
+                      })
+KTRACE_HOOK_WITH_BODY(void, __hipUnregisterFatBinary, (void** handle), (handle), {
+  session->guarded([&] { session->registry().remove_fat_binary(handle); });
+  hip.__hipUnregisterFatBinary(handle);
+})
+
+KTRACE_HOOK(hipStreamBeginCapture, (hipStream_t stream, int mode), (stream, mode), session->on_capture_begun())
+KTRACE_HOOK(hipStreamBeginCapture_spt, (hipStream_t stream, int mode), (stream, mode), session->on_capture_begun())
+KTRACE_HOOK(hipStreamBeginCaptureToGraph,
+            (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t* dependencies, const void* data,
+             std::size_t count, int mode),
+            (stream, graph, dependencies, data, count, mode), session->on_capture_begun())
+KTRACE_HOOK_BEFORE(hipStreamDestroy, (hipStream_t stream), (stream), session->streams().forget(stream))
+KTRACE_HOOK(hipDeviceReset, (), (), session->on_device_reset(hip))
+
+// In symbol mode what HIP answers are its own functions; the application is to get ours.
+KTRACE_HOOK(hipGetProcAddress,
+            (const char* name, void** function, int version, std::uint64_t flags, int* query),
+            (name, function, version, flags, query), replace_by_hook(name, function, hip))
+
+}  // namespace ktrace

@@ -1,0 +1,145 @@
+#include "loader.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstring>
+
+namespace ktrace {
+namespace {
+
+const char* base_name(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+struct DynamicTables {
+  const ElfW(Sym)* symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* gnu_hash = nullptr;
+};
+
+DynamicTables dynamic_tables(const dl_phdr_info& object) {
+  DynamicTables tables;
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < object.dlpi_phnum; ++i)
+    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC)
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+  for (; dynamic && dynamic->d_tag != DT_NULL; ++dynamic) {
+    // glibc relocates these in place; the vDSO and some other C libraries leave them relative.
+    ElfW(Addr) address = dynamic->d_un.d_ptr;
+    if (address < object.dlpi_addr) address += object.dlpi_addr;
+    if (dynamic->d_tag == DT_SYMTAB) tables.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+    if (dynamic->d_tag == DT_STRTAB) tables.strings = reinterpret_cast<const char*>(address);
+    if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = reinterpret_cast<const std::uint32_t*>(address);
+  }
+  return tables;
+}
+
+std::uint32_t gnu_hash_of(const char* name) {
+  std::uint32_t hash = 5381;
+  for (; *name; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
+  return hash;
+}
+
+// Any version of the symbol will do: glibc's two versions of dlsym are one function.
+void* find_symbol(const dl_phdr_info& object, const char* name) {
+  const DynamicTables tables = dynamic_tables(object);
+  if (!tables.symbols || !tables.strings || !tables.gnu_hash) return nullptr;
+  const std::uint32_t bucket_count = tables.gnu_hash[0];
+  const std::uint32_t first_symbol = tables.gnu_hash[1];
+  const std::uint32_t bloom_words = tables.gnu_hash[2];
+  const std::uint32_t* buckets = tables.gnu_hash + 4 + bloom_words * (sizeof(ElfW(Addr)) / 4);
+  const std::uint32_t* chains = buckets + bucket_count;
+  const std::uint32_t hash = gnu_hash_of(name);
+  std::uint32_t index = bucket_count ? buckets[hash % bucket_count] : 0;
+  if (index < first_symbol) return nullptr;
+  for (;; ++index) {
+    const std::uint32_t chain = chains[index - first_symbol];
+    const ElfW(Sym)& symbol = tables.symbols[index];
+    if ((chain | 1) == (hash | 1) && symbol.st_shndx != SHN_UNDEF &&
+        std::strcmp(tables.strings + symbol.st_name, name) == 0)
+      return reinterpret_cast<void*>(object.dlpi_addr + symbol.st_value);
+    if (chain & 1) return nullptr;
+  }
+}
+
+struct Search {
+  const char* name;
+  void* found;
+};
+
+int search_c_library(dl_phdr_info* object, std::size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  const char* file = base_name(object->dlpi_name);
+  // Before glibc 2.34 they are in libdl.
+  if (std::strncmp(file, "libc.so", 7) == 0 || std::strncmp(file, "libdl.so", 8) == 0)
+    if (void* found = find_symbol(*object, search->name)) search->found = found;
+  return search->found != nullptr;
+}
+
+// The library exports these names itself, so every ordinary way of asking for them finds its own.
+void* find_in_c_library(const char* name) {
+  Search search{name, nullptr};
+  dl_iterate_phdr(search_c_library, &search);
+  return search.found;
+}
+
+}  // namespace
+
+DlsymFunction real_dlsym() {
+  static std::atomic<void*> found{nullptr};
+  void* function = found.load(std::memory_order_relaxed);
+  if (!function) found.store(function = find_in_c_library("dlsym"), std::memory_order_relaxed);
+  return reinterpret_cast<DlsymFunction>(function);
+}
+
+DlvsymFunction real_dlvsym() {
+  static std::atomic<void*> found{nullptr};
+  void* function = found.load(std::memory_order_relaxed);
+  if (!function) found.store(function = find_in_c_library("dlvsym"), std::memory_order_relaxed);
+  return reinterpret_cast<DlvsymFunction>(function);
+}
+
+std::string object_path(const void* address) {
+  Dl_info info;
+  if (!dladdr(address, &info) || !info.dli_fname) return "";
+  return info.dli_fname;
+}
+
+bool is_hip_library(const std::string& path) {
+  constexpr char stem[] = "libamdhip64.so";
+  const char* file = base_name(path.c_str());
+  if (std::strncmp(file, stem, sizeof stem - 1) != 0) return false;
+  const char next = file[sizeof stem - 1];
+  return next == '\0' || next == '.';
+}
+
+std::vector<std::string> loaded_hip_libraries() {
+  std::vector<std::string> paths;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        if (is_hip_library(object->dlpi_name))
+          static_cast<std::vector<std::string>*>(data)->emplace_back(object->dlpi_name);
+        return 0;
+      },
+      &paths);
+  return paths;
+}
+
+unsigned long long objects_loaded_so_far() {
+  unsigned long long loads = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        *static_cast<unsigned long long*>(data) = object->dlpi_adds;
+        return 1;  // it is the same number in every entry
+      },
+      &loads);
+  return loads;
+}
+
+void* handle_of_loaded(const std::string& path) { return dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD); }
+
+}  // namespace ktrace

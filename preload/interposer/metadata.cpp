@@ -1,0 +1,63 @@
+#include "metadata.hpp"
+
+#include "msgpack.hpp"
+
+namespace ktrace {
+namespace {
+
+std::uint32_t read_u32(MessagePackReader& reader) { return static_cast<std::uint32_t>(reader.read_unsigned()); }
+
+KernelArgument read_argument(MessagePackReader& reader) {
+  KernelArgument argument;
+  for (std::uint64_t left = reader.read_map_size(); left > 0 && !reader.failed(); --left) {
+    const std::string key = reader.read_string();
+    if (key == ".offset") argument.offset = read_u32(reader);
+    else if (key == ".size") argument.size = read_u32(reader);
+    else if (key == ".value_kind") argument.value_kind = reader.read_string();
+    else reader.skip();
+  }
+  return argument;
+}
+
+void read_arguments(MessagePackReader& reader, KernelMetadata* kernel) {
+  for (std::uint64_t left = reader.read_array_size(); left > 0 && !reader.failed(); --left) {
+    KernelArgument argument = read_argument(reader);
+    if (argument.value_kind.compare(0, 7, "hidden_") == 0) kernel->has_hidden_arguments = true;
+    else kernel->arguments.push_back(std::move(argument));
+  }
+}
+
+KernelMetadata read_kernel(MessagePackReader& reader) {
+  KernelMetadata kernel;
+  for (std::uint64_t left = reader.read_map_size(); left > 0 && !reader.failed(); --left) {
+    const std::string key = reader.read_string();
+    if (key == ".name") kernel.name = reader.read_string();
+    else if (key == ".symbol") kernel.symbol = reader.read_string();
+    else if (key == ".kernarg_segment_size") kernel.kernarg_size = read_u32(reader);
+    else if (key == ".args") read_arguments(reader, &kernel);
+    else reader.skip();
+  }
+  return kernel;
+}
+
+}  // namespace
+
+std::optional<Metadata> read_metadata(Bytes descriptor) {
+  MessagePackReader reader(descriptor);
+  Metadata metadata;
+  for (std::uint64_t left = reader.read_map_size(); left > 0 && !reader.failed(); --left) {
+    const std::string key = reader.read_string();
+    if (key == "amdhsa.target") {
+      metadata.target = reader.read_string();
+    } else if (key == "amdhsa.kernels") {
+      for (std::uint64_t kernels = reader.read_array_size(); kernels > 0 && !reader.failed(); --kernels)
+        metadata.kernels.push_back(read_kernel(reader));
+    } else {
+      reader.skip();
+    }
+  }
+  if (reader.failed()) return std::nullopt;
+  return metadata;
+}
+
+}  // namespace ktrace

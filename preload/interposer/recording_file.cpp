@@ -1,0 +1,105 @@
+#include "recording_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "crc32.hpp"
+
+namespace ktrace {
+namespace {
+
+constexpr int most_names = 1000;
+
+void make_folders(const std::string& dir) {
+  for (std::size_t at = 1; at <= dir.size(); ++at)
+    if (at == dir.size() || dir[at] == '/') mkdir(dir.substr(0, at).c_str(), 0755);
+}
+
+int create_new(const std::string& path) {
+  return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+}
+
+struct NameParts {
+  std::string stem, suffix;
+};
+
+// out/run.bin -> out/run, .bin
+NameParts split_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t first = slash == std::string::npos ? 0 : slash + 1;
+  const std::size_t dot = path.rfind('.');
+  if (dot == std::string::npos || dot <= first) return {path, ""};
+  return {path.substr(0, dot), path.substr(dot)};
+}
+
+}  // namespace
+
+std::uint32_t size_of_strings(const std::vector<std::string>& strings) {
+  std::size_t size = 0;
+  for (const std::string& text : strings) size += text.size() + 1;
+  return static_cast<std::uint32_t>(size);
+}
+
+bool RecordingFile::create(const std::string& exact, const std::string& dir, const std::string& program,
+                           std::string* trouble) {
+  if (exact.empty()) make_folders(dir);
+  const NameParts parts = exact.empty() ? NameParts{dir + "/" + program, ".bin"} : split_name(exact);
+  const std::string stem = parts.stem + "." + std::to_string(getpid());
+  int descriptor = -1;
+  m_path = exact;
+  if (!exact.empty()) descriptor = create_new(m_path);
+  for (int attempt = 1; descriptor < 0 && (attempt == 1 || errno == EEXIST) && attempt <= most_names; ++attempt) {
+    if (!exact.empty() && attempt == 1 && errno != EEXIST) break;
+    m_path = stem + (attempt == 1 ? "" : "." + std::to_string(attempt)) + parts.suffix;
+    descriptor = create_new(m_path);
+  }
+  if (descriptor < 0) return *trouble = "cannot create " + m_path + ": " + std::strerror(errno), false;
+  m_file = FileDescriptor(descriptor);
+
+  ktrace_file_header header{};
+  std::memcpy(header.magic, KTRACE_FILE_MAGIC, sizeof header.magic);
+  header.major = KTRACE_FILE_MAJOR;
+  header.minor = KTRACE_FILE_MINOR;
+  header.header_size = sizeof header;
+  header.crc = crc32(&header, offsetof(ktrace_file_header, crc));
+  return write_whole(&header, sizeof header, trouble);
+}
+
+std::uint64_t RecordingFile::append(ktrace_chunk_type type, Payload payload, std::string* trouble) {
+  std::vector<std::uint8_t>& bytes = payload.m_bytes;
+  bytes.resize((bytes.size() + 7) & ~std::size_t{7});
+  ktrace_chunk_header header{};
+  header.sync = KTRACE_CHUNK_SYNC;
+  header.type = static_cast<ktrace_u16>(type);
+  header.length = bytes.size() - sizeof header;
+  header.number = m_next_number;
+  header.payload_crc = crc32(bytes.data() + sizeof header, static_cast<std::size_t>(header.length));
+  header.header_crc = crc32(&header, offsetof(ktrace_chunk_header, header_crc));
+  std::memcpy(bytes.data(), &header, sizeof header);
+  if (!write_whole(bytes.data(), bytes.size(), trouble)) return 0;
+  ++m_next_number;
+  return bytes.size();
+}
+
+bool RecordingFile::write_whole(const void* data, std::size_t size, std::string* trouble) {
+  const auto* bytes = static_cast<const std::uint8_t*>(data);
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::write(m_file.get(), bytes + done, size - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      *trouble = "cannot write " + m_path + ": " + std::strerror(count < 0 ? errno : ENOSPC);
+      // Best effort: a torn tail is readable too, it only looks worse.
+      if (ftruncate(m_file.get(), static_cast<off_t>(m_size)) != 0) m_size += done;
+      return false;
+    }
+    done += static_cast<std::size_t>(count);
+  }
+  m_size += size;
+  return true;
+}
+
+}  // namespace ktrace
