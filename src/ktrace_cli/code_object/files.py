@@ -1,0 +1,101 @@
+"""Reads every code object of a file, whatever holds it: also a recording."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ktrace_cli.code_object.containers import find_images
+from ktrace_cli.code_object.contents import CodeObject
+from ktrace_cli.code_object.reader import read_code_object
+from ktrace_cli.errors import CodeObjectError
+from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
+from ktrace_cli.trace_file.reader import read_recording
+
+
+@dataclass(frozen=True)
+class FoundCodeObject:
+    """A code object and where it was found."""
+
+    origin: str
+    """The file, and the place in it: `libfoo.so, bundle at offset 4096, gfx942`."""
+    code_object: CodeObject
+
+
+@dataclass
+class FileCodeObjects:
+    """The code objects of one file, and what in it could not be read."""
+
+    found: list[FoundCodeObject] = field(default_factory=list)
+    problems: list[CodeObjectError] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+def read_file(path: Path) -> FileCodeObjects:
+    """Read the code objects of a code object, bundle, program, library or recording.
+
+    Raises:
+        CodeObjectError: the file cannot be read, or cannot hold code objects.
+        TraceFileError: it is a recording that cannot be read.
+    """
+    data = _content(path)
+    if identify(data[:HEAD_SIZE]) is FileKind.RECORDING:
+        return _read_recording(path)
+    contents = find_images(data, _printable(path))
+    result = FileCodeObjects([], contents.problems, contents.notices)
+    for image in contents.images:
+        _read_image(image.data, image.origin, result)
+    if not (result.found or result.problems):
+        result.problems.append(
+            CodeObjectError(
+                f"{path} holds no code object",
+                why="; ".join(result.notices) or "its bundles have entries for the host only",
+                fix="build it for a GPU, for example with `--offload-arch=gfx942`",
+            )
+        )
+    return result
+
+
+def _read_recording(path: Path) -> FileCodeObjects:
+    recording = read_recording(path)
+    result = FileCodeObjects()
+    for index, record in sorted(recording.code_objects.items()):
+        _read_image(record.image, f"{_printable(path)}, code object {index}", result)
+    damage = ", ".join(f"{count} {name}" for name, count in recording.damage.counted().items())
+    if damage:
+        result.notices.append(f"{path} is damaged or was not closed: {damage}")
+    if not recording.code_objects:
+        result.problems.append(
+            CodeObjectError(
+                f"{path} holds no code object",
+                why="a recording has those whose annotated kernels were launched",
+                fix="record a program that launches an annotated kernel",
+            )
+        )
+    return result
+
+
+def _read_image(image: bytes | memoryview, origin: str, result: FileCodeObjects) -> None:
+    # A bad entry of a bundle must not hide the others.
+    try:
+        result.found.append(FoundCodeObject(origin, read_code_object(image, origin)))
+    except CodeObjectError as problem:
+        result.problems.append(problem)
+
+
+def _printable(path: Path) -> str:
+    # A file's name may be any bytes; JSON and terminals take Unicode.
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def _content(path: Path) -> bytes | mmap.mmap:
+    try:
+        with path.open("rb") as file:
+            # An empty file cannot be mapped.
+            head = file.read(1)
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if head else b""
+    except OSError as problem:
+        raise CodeObjectError(
+            f"cannot read {path}", why=problem.strerror or str(problem), fix="check the path"
+        ) from problem

@@ -1,0 +1,131 @@
+"""Reads the AMDGPU metadata note: MessagePack written by compilers, assemblers and people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgpack
+
+from ktrace_cli.code_object.contents import Argument, Resources
+
+NT_AMDGPU_METADATA: Final = 32
+METADATA_OWNER: Final = b"AMDGPU"
+# Version 2 code objects have notes of this owner, with YAML in them.
+OLD_METADATA_OWNER: Final = b"AMD"
+
+_TRIPLE = "amdgcn-amd-amdhsa--"
+_LONGEST = 1 << 20
+_KEY_BY_RESOURCE: Final = {
+    "sgprs": ".sgpr_count",
+    "vgprs": ".vgpr_count",
+    "agprs": ".agpr_count",
+    "sgpr_spills": ".sgpr_spill_count",
+    "vgpr_spills": ".vgpr_spill_count",
+    "lds_bytes": ".group_segment_fixed_size",
+    "scratch_bytes": ".private_segment_fixed_size",
+    "max_workgroup_size": ".max_flat_workgroup_size",
+    "kernarg_bytes": ".kernarg_segment_size",
+    "wavefront_size": ".wavefront_size",
+}
+
+
+class MalformedMetadataError(Exception):
+    """The metadata cannot be read; the message says why."""
+
+
+@dataclass(frozen=True)
+class KernelMetadata:
+    """One entry of `amdhsa.kernels`."""
+
+    name: str
+    symbol: str
+    arguments: tuple[Argument, ...]
+    lists_arguments: bool
+    """Whether there is an `.args` at all."""
+    resources: Resources
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What ktrace uses of the metadata."""
+
+    target: str
+    """"" if it does not say."""
+    kernels: tuple[KernelMetadata, ...]
+    problems: tuple[str, ...]
+
+
+def read_metadata(descriptor: memoryview) -> Metadata:
+    """Read the content of a metadata note.
+
+    Raises:
+        MalformedMetadataError: it is no MessagePack map.
+    """
+    try:
+        # Limits: lengths in damaged MessagePack must not become allocations.
+        content = msgpack.unpackb(
+            descriptor,
+            strict_map_key=False,
+            unicode_errors="backslashreplace",
+            max_array_len=_LONGEST,
+            max_map_len=_LONGEST,
+        )
+    except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as problem:
+        # The library words an early end as "Unpack failed: incomplete input".
+        raise MalformedMetadataError(f"it is no whole MessagePack ({problem})") from problem
+    if not isinstance(content, dict):
+        raise MalformedMetadataError(f"it is a MessagePack {type(content).__name__}, not a map")
+    problems: list[str] = []
+    entries = content.get("amdhsa.kernels", [])
+    if not isinstance(entries, list):
+        raise MalformedMetadataError("its amdhsa.kernels is no list")
+    kernels = []
+    for number, entry in enumerate(entries):
+        if isinstance(entry, dict) and isinstance(entry.get(".name"), str):
+            kernels.append(_kernel(entry, problems))
+        else:
+            problems.append(f"kernel {number} of the metadata has no .name")
+    return Metadata(
+        _text(content, "amdhsa.target").removeprefix(_TRIPLE), tuple(kernels), tuple(problems)
+    )
+
+
+def _kernel(entry: dict[object, object], problems: list[str]) -> KernelMetadata:
+    name = _text(entry, ".name")
+    listed = entry.get(".args")
+    arguments = []
+    for argument in listed if isinstance(listed, list) else ():
+        if isinstance(argument, dict):
+            arguments.append(_argument(argument))
+        else:
+            problems.append(f"an argument of {name} is no map")
+    resources = {key: _number(entry, label) for key, label in _KEY_BY_RESOURCE.items()}
+    return KernelMetadata(
+        name=name,
+        symbol=_text(entry, ".symbol") or f"{name}.kd",
+        arguments=tuple(arguments),
+        lists_arguments=isinstance(listed, list),
+        resources=Resources(**resources),
+    )
+
+
+def _argument(entry: dict[object, object]) -> Argument:
+    return Argument(
+        name=_text(entry, ".name"),
+        type_name=_text(entry, ".type_name"),
+        offset=_number(entry, ".offset"),
+        size=_number(entry, ".size"),
+        value_kind=_text(entry, ".value_kind"),
+    )
+
+
+def _text(entry: dict[object, object], key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _number(entry: dict[object, object], key: str) -> int:
+    value = entry.get(key)
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if isinstance(value, int) and is_count else 0

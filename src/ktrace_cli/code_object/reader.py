@@ -1,0 +1,278 @@
+"""Reads one AMDGPU code object: ELF, metadata and ktrace's notes put together."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ktrace_cli.code_object.contents import (
+    Annotation,
+    Argument,
+    CodeObject,
+    Kernel,
+    TraceArgument,
+)
+from ktrace_cli.code_object.elf import (
+    EM_AMDGPU,
+    ET_REL,
+    ElfFile,
+    MalformedElfError,
+    Symbol,
+    read_elf,
+    read_symbols,
+)
+from ktrace_cli.code_object.markers import KernelMarker, Markers, read_markers
+from ktrace_cli.code_object.metadata import (
+    METADATA_OWNER,
+    NT_AMDGPU_METADATA,
+    OLD_METADATA_OWNER,
+    KernelMetadata,
+    MalformedMetadataError,
+    Metadata,
+    read_metadata,
+)
+from ktrace_cli.code_object.notes import Note, read_notes
+from ktrace_cli.code_object.target import target_of
+from ktrace_cli.errors import CodeObjectError
+from ktrace_cli.trace_file import layout
+
+_POINTER_SIZE: Final = 8
+_TRACE_KINDS: Final = ("by_value", "global_buffer")
+
+
+def read_code_object(image: bytes | memoryview, origin: str = "code object") -> CodeObject:
+    """Read a code object.
+
+    What is damaged inside it becomes `CodeObject.problems`; the rest is still read.
+
+    Args:
+        image: the whole ELF file.
+        origin: what to call it in messages: its path, and its place in a bundle.
+
+    Raises:
+        CodeObjectError: it is no AMDGPU ELF file.
+    """
+    elf = _read_amdgpu_elf(memoryview(image), origin)
+    is_loadable = elf.type != ET_REL
+    notes, note_problems = read_notes(elf)
+    metadata, warnings, metadata_problems = _find_metadata(notes)
+    if not (metadata.kernels or warnings or note_problems or metadata_problems):
+        warnings.append("it lists no kernel that HIP could launch")
+    markers = read_markers(notes, has_addresses=is_loadable)
+    symbols = read_symbols(elf)
+    kernels = _assemble(metadata.kernels, elf, symbols, markers)
+    if not is_loadable:
+        warnings.append(
+            "it is relocatable, not loadable: only after linking do markers have addresses"
+        )
+    warnings += _homeless_markers(kernels, markers)
+    return CodeObject(
+        target=metadata.target or target_of(elf),
+        is_loadable=is_loadable,
+        kernels=kernels,
+        events=tuple(markers.events),
+        edges=tuple(markers.edges),
+        warnings=tuple(warnings),
+        problems=(*elf.problems, *note_problems, *metadata_problems, *markers.problems),
+    )
+
+
+def _read_amdgpu_elf(image: memoryview, origin: str) -> ElfFile:
+    try:
+        elf = read_elf(image)
+    except MalformedElfError as problem:
+        raise CodeObjectError(
+            f"cannot read {origin}: it is no code object",
+            why=str(problem),
+            fix="give a code object (.co, .hsaco), a bundle of them, or a program that holds some",
+        ) from problem
+    if elf.machine != EM_AMDGPU:
+        raise CodeObjectError(
+            f"cannot read {origin}: it is no AMDGPU code object",
+            why=f"its ELF machine (offset 18) is {elf.machine}, AMDGPU is {EM_AMDGPU}",
+            fix="give a code object for an AMD GPU",
+        )
+    return elf
+
+
+def _find_metadata(notes: Iterable[Note]) -> tuple[Metadata, list[str], list[str]]:
+    """Return the metadata, warnings and problems."""
+    warnings: list[str] = []
+    problems: list[str] = []
+    found: list[Metadata] = []
+    has_old = False
+    for note in notes:
+        has_old |= note.owner == OLD_METADATA_OWNER
+        if note.owner != METADATA_OWNER or note.type != NT_AMDGPU_METADATA:
+            continue
+        try:
+            found.append(read_metadata(note.descriptor))
+        except MalformedMetadataError as problem:
+            problems.append(f"the metadata note at offset {note.offset} cannot be read: {problem}")
+    if found:
+        if len(found) > 1:
+            warnings.append(f"it has {len(found)} metadata notes; the first one is shown")
+        problems += found[0].problems
+        return found[0], warnings, problems
+    if has_old:
+        warnings.append(
+            "it is of code object version 2, whose metadata is YAML: its kernels are not listed"
+        )
+    return Metadata("", (), ()), warnings, problems
+
+
+def _assemble(
+    entries: Sequence[KernelMetadata], elf: ElfFile, symbols: Sequence[Symbol], markers: Markers
+) -> tuple[Kernel, ...]:
+    code_by_name = _code_by_name(elf, symbols)
+    codes = [_code_of(entry, code_by_name) for entry in entries]
+    markers_by_kernel = _markers_by_kernel(codes, markers.kernels)
+    kernels = []
+    for index, (entry, code) in enumerate(zip(entries, codes, strict=True)):
+        annotation = _annotation(entry, markers_by_kernel.get(index, []), markers)
+        kernels.append(
+            Kernel(entry.name, entry.symbol, code, entry.arguments, entry.resources, annotation)
+        )
+    return tuple(kernels)
+
+
+def _code_by_name(elf: ElfFile, symbols: Sequence[Symbol]) -> dict[str, range]:
+    """Return the address range of each function; one without a size ends where the next begins."""
+    if elf.type == ET_REL:
+        return {}
+    functions = [s for s in symbols if s.is_function and s.section < len(elf.sections)]
+    starts = sorted({symbol.value for symbol in functions})
+    code_by_name = {}
+    for symbol in functions:
+        section = elf.sections[symbol.section]
+        section_end = section.address + section.size
+        following = bisect_right(starts, symbol.value)
+        end = starts[following] if following < len(starts) else section_end
+        end = min(symbol.value + symbol.size if symbol.size else end, section_end)
+        if section.address <= symbol.value < end:
+            code_by_name[symbol.name] = range(symbol.value, end)
+    return code_by_name
+
+
+def _code_of(entry: KernelMetadata, code_by_name: dict[str, range]) -> range | None:
+    # `.symbol` names the descriptor, which lies beside a function of that name without `.kd`.
+    code = code_by_name.get(entry.symbol.removesuffix(".kd"))
+    return code if code is not None else code_by_name.get(entry.name)
+
+
+def _markers_by_kernel(
+    codes: Sequence[range | None], markers: Sequence[KernelMarker]
+) -> dict[int, list[KernelMarker]]:
+    placed = sorted((code.start, index) for index, code in enumerate(codes) if code is not None)
+    starts = [start for start, _ in placed]
+    markers_by_kernel: dict[int, list[KernelMarker]] = {}
+    for marker in markers:
+        position = bisect_right(starts, marker.pc) - 1
+        if position < 0:
+            continue
+        # Kernels with identical code may share one address, and then its annotation too.
+        for start, index in placed:
+            if start == starts[position] and marker.pc in (codes[index] or ()):
+                markers_by_kernel.setdefault(index, []).append(marker)
+    return markers_by_kernel
+
+
+def _annotation(
+    entry: KernelMetadata, found: Sequence[KernelMarker], markers: Markers
+) -> Annotation | None:
+    if not found:
+        return None
+    marker = found[0]
+    argument, refusal = _trace_argument(entry, marker)
+    contradiction = _contradiction(found) or markers.conflicting_units.get(marker.unit_key, "")
+    refusal = _unknown_version(marker) or contradiction or refusal
+    return Annotation(
+        unit_key=marker.unit_key,
+        abi_version=marker.abi_version,
+        record_format=marker.record_format,
+        flags=marker.flags,
+        trace_argument=None if refusal else argument,
+        refusal=refusal,
+    )
+
+
+def _unknown_version(marker: KernelMarker) -> str:
+    if marker.abi_version != layout.ABI_VERSION:
+        return (
+            f"it was compiled with ktrace ABI {marker.abi_version}; "
+            f"this ktrace knows {layout.ABI_VERSION}"
+        )
+    if marker.record_format not in list(layout.RecordFormat):
+        return f"it writes record format {marker.record_format}, which this ktrace does not know"
+    return ""
+
+
+def _contradiction(found: Sequence[KernelMarker]) -> str:
+    first = found[0]
+    for marker in found[1:]:
+        if marker.unit_key != first.unit_key:
+            return (
+                f"its code has notes of two translation units, {first.unit_key:016x} and "
+                f"{marker.unit_key:016x}"
+            )
+        places = (marker.arg_index, marker.kernarg_offset)
+        if places != (first.arg_index, first.kernarg_offset):
+            return "its notes name two trace arguments"
+    return ""
+
+
+def _trace_argument(
+    entry: KernelMetadata, marker: KernelMarker
+) -> tuple[TraceArgument | None, str]:
+    """Return where the trace buffer's address goes, or why it can go nowhere."""
+    explicit = [argument for argument in entry.arguments if argument.is_explicit]
+    if not entry.lists_arguments:
+        return (
+            None,
+            "its metadata lists no arguments, so the place of the trace argument is unknown",
+        )
+    if not explicit:
+        return None, "its metadata lists no explicit argument; the trace argument is missing"
+    index = _argument_index(explicit, marker)
+    if index is None or index >= len(explicit):
+        return None, (
+            f"its note names argument {marker.arg_index} at offset {marker.kernarg_offset}; the "
+            f"metadata lists {len(explicit)} explicit arguments and none there"
+        )
+    argument = explicit[index]
+    label = f"trace argument {argument.name!r} (number {index}, offset {argument.offset})"
+    if argument.size != _POINTER_SIZE or argument.value_kind not in _TRACE_KINDS:
+        return None, (
+            f"its {label} is {argument.value_kind} of {argument.size} bytes; it must be "
+            f"{' or '.join(_TRACE_KINDS)} of {_POINTER_SIZE}"
+        )
+    if argument.offset + _POINTER_SIZE > entry.resources.kernarg_bytes:
+        return None, (
+            f"its {label} lies outside the kernarg segment of {entry.resources.kernarg_bytes} bytes"
+        )
+    return TraceArgument(index, argument.offset), ""
+
+
+def _argument_index(explicit: Sequence[Argument], marker: KernelMarker) -> int | None:
+    has_index = marker.arg_index != layout.LAST_ARGUMENT
+    if marker.kernarg_offset == layout.LAST_ARGUMENT:
+        return marker.arg_index if has_index else len(explicit) - 1
+    for index, argument in enumerate(explicit):
+        if argument.offset == marker.kernarg_offset and marker.arg_index in (
+            index,
+            layout.LAST_ARGUMENT,
+        ):
+            return index
+    return None
+
+
+def _homeless_markers(kernels: Sequence[Kernel], markers: Markers) -> list[str]:
+    warnings = list(markers.conflicting_units.values())
+    codes = [kernel.code for kernel in kernels if kernel.code]
+    homeless = sum(not any(m.pc in code for code in codes) for m in markers.kernels)
+    if homeless:
+        warnings.append(
+            f"{homeless} of {len(markers.kernels)} KERNEL notes point into no kernel's code"
+        )
+    return warnings
