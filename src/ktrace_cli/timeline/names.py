@@ -1,0 +1,135 @@
+"""Unit keys and ids to events: what the markers are called in the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ktrace_cli.code_object.contents import CodeObject
+from ktrace_cli.code_object.names import demangle
+from ktrace_cli.code_object.reader import read_code_object
+from ktrace_cli.errors import CodeObjectError
+from ktrace_cli.model import NONE, Edge, Event, Kernel
+from ktrace_cli.timeline.segments import Ints
+from ktrace_cli.timeline.words import NO_UNIT
+from ktrace_cli.trace_file.layout import Kind
+from ktrace_cli.trace_file.recording import CodeObjectRecord, KernelRecord, Recording
+
+_LOW_HALF = 0xFFFFFFFF
+
+
+@dataclass
+class Names:
+    """The events of a recording; ids that have no name are added as they are met."""
+
+    kernels: tuple[Kernel, ...]
+    edges: tuple[Edge, ...]
+    unread_code_objects: int
+    row_by_kernel: dict[int, int]
+    """Row of `kernels` by KernelRecord.kernel."""
+    records: tuple[KernelRecord, ...]
+    """One per row of `kernels`."""
+    events: list[Event] = field(default_factory=list)
+    named: int = 0
+    """How many of `events` have a name in the notes: the first ones."""
+    _row_by_key: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    """Row of `events` by kernel, low half of the unit key, id."""
+
+    def add(self, kernel: int, unit: int, id_: int, event: Event) -> None:
+        """Add an event unless its key is there."""
+        key = (kernel, unit & _LOW_HALF, id_)
+        if key not in self._row_by_key:
+            self._row_by_key[key] = len(self.events)
+            self.events.append(event)
+
+    def find(self, kernel: Ints, unit: Ints, id_: Ints, kind: NDArray[np.uint8]) -> Ints:
+        """Return the row of `events` for each recorded event.
+
+        Args:
+            kernel: rows of `kernels`.
+            unit: low halves of unit keys, or words.NO_UNIT.
+            id_: event ids.
+            kind: layout.Kind, for events without a name.
+        """
+        result = np.full(len(id_), NONE, np.int64)
+        where = np.zeros(len(id_), [("kernel", "<i4"), ("unit", "<i8")])
+        where["kernel"], where["unit"] = kernel, unit
+        for k, u in _distinct(where):
+            rows = np.flatnonzero((where["kernel"] == k) & (where["unit"] == u))
+            ids, first, inverse = np.unique(id_[rows], return_index=True, return_inverse=True)
+            found = [
+                self._row(int(k), int(u), int(i), int(kind[rows[f]]))
+                for i, f in zip(ids, first, strict=True)
+            ]
+            result[rows] = np.array(found, np.int64)[inverse]
+        return result
+
+    def _row(self, kernel: int, unit: int, id_: int, kind: int) -> int:
+        if unit == NO_UNIT:
+            unit = self.records[kernel].unit_key
+        key = (kernel, unit & _LOW_HALF, id_)
+        if key not in self._row_by_key:
+            kind = Kind.RANGE if kind == Kind.LONG_BEGIN else kind
+            self.add(kernel, unit, id_, Event(f"event_{id_}", kind, "", "", 0, kernel))
+        return self._row_by_key[key]
+
+
+def read_names(recording: Recording) -> Names:
+    """Read the names of all kernels and events that the recording's code objects hold."""
+    code_objects: dict[int, CodeObject] = {}
+    unread = 0
+    for index, record in recording.code_objects.items():
+        code_object = _read(record)
+        if code_object is None:
+            unread += 1
+        else:
+            code_objects[index] = code_object
+    records = tuple(recording.kernels[index] for index in sorted(recording.kernels))
+    kernels = tuple(_kernel(recording, code_objects, record) for record in records)
+    edges = {
+        (edge.source, edge.destination): None for c in code_objects.values() for edge in c.edges
+    }
+    names = Names(
+        kernels=kernels,
+        edges=tuple(Edge(source, destination) for source, destination in edges),
+        unread_code_objects=unread,
+        row_by_kernel={record.kernel: row for row, record in enumerate(records)},
+        records=records,
+    )
+    for row, kernel in enumerate(records):
+        code_object = code_objects.get(kernel.code_object)
+        for event in code_object.events if code_object else ():
+            model = Event(event.name, event.kind, event.lane, event.file, event.line, row)
+            names.add(row, event.unit_key, event.id, model)
+    names.named = len(names.events)
+    return names
+
+
+def _read(record: CodeObjectRecord) -> CodeObject | None:
+    try:
+        return read_code_object(record.image, f"code object {record.code_object}")
+    except CodeObjectError:
+        return None
+
+
+def _kernel(
+    recording: Recording, code_objects: dict[int, CodeObject], record: KernelRecord
+) -> Kernel:
+    code_object = code_objects.get(record.code_object)
+    stored = recording.code_objects.get(record.code_object)
+    return Kernel(
+        name=demangle(record.name),
+        mangled=record.name,
+        target=code_object.target if code_object else "",
+        code_object=stored.sha256 if stored else "",
+    )
+
+
+def _distinct(where: NDArray[np.void]) -> list[tuple[int, int]]:
+    if not len(where):
+        return []
+    if np.all(where == where[0]):
+        return [where[0].item()]
+    return [tuple(row) for row in np.unique(where).tolist()]

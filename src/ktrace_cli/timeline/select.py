@@ -1,0 +1,89 @@
+"""A part of a timeline: the waves that one wants to look at, with all that belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from ktrace_cli.code_object.names import display_name
+from ktrace_cli.model import Columns, Timeline
+from ktrace_cli.timeline.segments import Flags, Ints
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to keep; an empty field keeps everything."""
+
+    kernels: Sequence[str] = ()
+    """Shell patterns for names, mangled or not."""
+    dispatches: Sequence[int] = ()
+    """Numbers of traced launches."""
+    waves: Sequence[int] = ()
+    """Numbers of waves in their workgroup."""
+    limit: int = 0
+    """Most waves to keep, the first ones; 0 is no limit."""
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is left out."""
+        return not (self.kernels or self.dispatches or self.waves or self.limit)
+
+
+def select(timeline: Timeline, selection: Selection) -> Timeline:
+    """Return the selected waves, and the dispatches that have any of them."""
+    if selection.is_everything:
+        return timeline
+    keep = _selected(timeline, selection)
+    dispatch_rows = np.unique(timeline.waves["dispatch"][keep])
+    dispatches = timeline.dispatches[dispatch_rows]
+    waves, wave_place = _take(timeline.waves, keep)
+    waves["dispatch"] = np.searchsorted(dispatch_rows, waves["dispatch"])
+    dispatches["waves"] = np.bincount(waves["dispatch"], minlength=len(dispatches))
+    dispatches["first_wave"] = np.cumsum(dispatches["waves"]) - dispatches["waves"]
+    slices, slice_place = _take(timeline.slices, keep[timeline.slices["wave"]])
+    instants, _ = _take(timeline.instants, keep[timeline.instants["wave"]])
+    for rows in (slices, instants):
+        rows["wave"] = wave_place[rows["wave"]]
+    flows = timeline.flows.copy()
+    for end in ("source", "destination"):
+        flows[end] = slice_place[flows[end]]
+    flows = flows[(flows["source"] >= 0) & (flows["destination"] >= 0)]
+    return replace(
+        timeline,
+        dispatches=dispatches,
+        waves=waves,
+        slices=slices,
+        instants=instants,
+        flows=flows,
+    )
+
+
+def _selected(timeline: Timeline, selection: Selection) -> Flags:
+    waves, dispatches = timeline.waves, timeline.dispatches
+    keep = np.ones(len(waves), np.bool_)
+    if selection.kernels:
+        is_wanted = [
+            any(
+                fnmatchcase(name, pattern)
+                for pattern in selection.kernels
+                for name in (kernel.name, kernel.mangled, display_name(kernel.mangled))
+            )
+            for kernel in timeline.kernels
+        ]
+        keep &= np.array(is_wanted, np.bool_)[dispatches["kernel"]][waves["dispatch"]]
+    if selection.dispatches:
+        keep &= np.isin(dispatches["number"], selection.dispatches)[waves["dispatch"]]
+    if selection.waves:
+        keep &= np.isin(waves["wave"], selection.waves)
+    if selection.limit:
+        keep &= np.cumsum(keep) <= selection.limit
+    return keep
+
+
+def _take(rows: Columns, keep: Flags) -> tuple[Columns, Ints]:
+    """Return the kept rows, and the new place of every row, -1 for those left out."""
+    place = np.where(keep, np.cumsum(keep) - 1, -1)
+    return rows[keep], place

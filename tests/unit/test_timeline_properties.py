@@ -1,0 +1,247 @@
+"""Random programs, walked once to say what must be shown and once through words and decoder."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ktrace_cli.model import Timeline
+from ktrace_cli.timeline.lanes import first_fit
+from ktrace_cli.timeline.segments import match_nested
+from ktrace_cli.trace_file.layout import SPAN_LIMIT
+from support.recording import Wave
+from support.timelines import (
+    DRAIN,
+    INNER,
+    LOAD,
+    MARK,
+    MMA,
+    OUTER,
+    TILE,
+    WHOLE,
+    decode,
+    losses,
+    marks,
+    slices,
+)
+from support.words import (
+    Words,
+    long_begin,
+    long_end,
+    mark,
+    phase,
+    phase_end,
+    pop,
+    push,
+    raw,
+    span,
+    start,
+    stop,
+)
+
+# A program is a list of statements; blocks hold programs. The number is the time a statement takes.
+_steps = st.sampled_from([1, 2, 7, 100, SPAN_LIMIT])
+_programs = st.recursive(
+    st.lists(st.tuples(st.sampled_from(["mark", "phase", "phase_end", "start", "stop"]), _steps)),
+    lambda inner: st.lists(
+        st.tuples(st.sampled_from(["push", "range"]), _steps, inner)
+        | st.tuples(st.sampled_from(["mark", "phase", "phase_end", "start", "stop"]), _steps),
+        max_size=8,
+    ),
+    max_leaves=12,
+)
+
+
+@dataclass
+class Walk:
+    """Runs a program: the words that the device writes, and what must be shown."""
+
+    sides: list[bool]
+    now: int = 1_000
+    main: list[Words] = field(default_factory=list)
+    side: list[Words] = field(default_factory=list)
+    nested: list[tuple[int, int, str, int]] = field(default_factory=list)  # begin, end, name, depth
+    tokens: list[tuple[int, int]] = field(default_factory=list)
+    marks: list[tuple[str, int]] = field(default_factory=list)
+    open: dict[str, int] = field(default_factory=dict)
+    strays: int = 0
+    count: int = 0
+
+    def write(self, words: Words, *, span: bool = False) -> None:
+        self.count += 1
+        is_side = not span and self.sides[self.count % len(self.sides)]
+        (self.side if is_side else self.main).append(words)
+
+    def run(self, program: list, depth: int) -> int:
+        """Walk a block; return the time at which its range ends."""
+        phase_begin, phase_name = None, ""
+
+        def end_phase(end: int) -> None:
+            if phase_begin is not None:
+                self.nested.append((phase_begin, end, phase_name, depth))
+
+        for name, step, *inner in program:
+            self.now += step
+            at = self.now
+            inside = depth + (phase_begin is not None)
+            if name == "mark":
+                self.write(mark(MARK, at))
+                self.marks.append(("published", at - 1000))
+            elif name == "phase":
+                end_phase(at)
+                phase_begin, phase_name = at, "mma" if step % 2 else "drain"
+                self.write(phase(MMA if step % 2 else DRAIN, at))
+            elif name == "phase_end":
+                self.strays += phase_begin is None
+                end_phase(at)
+                phase_begin = None
+                self.write(phase_end(at))
+            elif name == "start":
+                token = f"t{self.count}"
+                self.open[token] = at
+                self.write(start(LOAD, at, token=token))
+            elif name == "stop" and self.open:
+                token = min(self.open)
+                self.tokens.append((self.open.pop(token), at))
+                self.write(stop(token, at))
+            elif name == "push":
+                self.write(push(OUTER, at))
+                self.nested.append((at, self._block(inner[0], inside), "outer", inside))
+                self.write(pop(self.now))
+            elif name == "range":
+                end = self._block(inner[0], inside)
+                self.nested.append((at, end, "tile", inside))
+                self._write_range(at, end)
+        if depth == 0:
+            self.now += 100
+        end_phase(self.now if depth == 0 else self.now + 1)
+        return self.now
+
+    def _block(self, program: list, depth: int) -> int:
+        self.run(program, depth + 1)
+        self.now += 1
+        return self.now
+
+    def _write_range(self, begin: int, end: int) -> None:
+        self.count += 1
+        if end - begin < SPAN_LIMIT and not self.sides[self.count % len(self.sides)]:
+            self.main.append(span(TILE, begin, end))
+            return
+        self.side.append(long_begin(TILE, begin))
+        (self.main if self.count % 2 else self.side).append(long_end(TILE, end))
+
+
+@settings(max_examples=200, deadline=None)
+@given(_programs, st.lists(st.booleans(), min_size=1, max_size=5))
+def test_a_program_is_shown_as_it_ran(program: list, sides: list[bool]) -> None:
+    walk = Walk(sides)
+    end = walk.run(program, 0)
+    stops = [start_ for start_ in walk.open.values()]
+    wave = Wave(main=walk.main, side=walk.side, end=end, begin=1_000)
+
+    with TemporaryDirectory() as folder:
+        timeline = decode([wave], Path(folder), region_log2=14)
+
+    found = slices(timeline)
+    own = [(b + 1000, b + 1000 + t, n, d) for n, lane, d, b, t in found if lane == ""]
+    assert sorted(own) == sorted(walk.nested)
+    assert marks(timeline) == sorted(walk.marks, key=lambda m: m[1])
+    tokens = [(b + 1000, b + 1000 + t) for n, lane, _, b, t in found if lane != ""]
+    assert {t for t in tokens if t[0] not in stops} == set(walk.tokens)
+    assert len(tokens) == len(walk.tokens) + len(stops)
+    expected = {"unclosed_slices": len(stops), "stray_ends": walk.strays}
+    assert losses(timeline) == {name: count for name, count in expected.items() if count}
+    check_lanes(timeline)
+
+
+def check_lanes(timeline: Timeline) -> None:
+    """On each lane, slices nest, and their depth is how many are around them."""
+    rows = timeline.slices
+    for wave, lane in {(int(r["wave"]), int(r["lane"])) for r in rows}:
+        stack: list[int] = []
+        before = 0
+        for row in rows[(rows["wave"] == wave) & (rows["lane"] == lane)]:
+            begin, end = int(row["begin_ticks"]), int(row["begin_ticks"] + row["ticks"])
+            assert begin >= before
+            before = begin
+            del stack[int(row["depth"]) :]
+            assert len(stack) == row["depth"]
+            assert all(end <= outer for outer in stack)
+            stack.append(end)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 40), st.integers(0, 15), st.integers(0, 40), st.booleans()
+        ),
+        max_size=40,
+    )
+)
+def test_any_words_are_shown_or_counted(words: list[tuple[int, int, int, bool]]) -> None:
+    now, main, side = 1_000, [], []
+    for step, kind, id_, is_side in words:
+        now += step
+        tag = kind << 27 | (is_side << 26) | id_
+        if kind == 0 and not is_side:
+            main.append(span(WHOLE, now - min(id_, now - 1000), now))
+        else:
+            (side if is_side else main).append(raw(now, tag or 1))
+
+    with TemporaryDirectory() as folder:
+        timeline = decode([Wave(main=main, side=side, end=now + 100)], Path(folder))
+
+    check_lanes(timeline)
+    kinds = [(kind, side_) for _, kind, _, side_ in words]
+    begins = sum(k in (2, 4, 6) or (k == 0 and not s) for k, s in kinds)
+    long_begins = sum(k == 11 for k, _ in kinds)
+    assert len(timeline.slices) == begins + long_begins
+    assert len(timeline.instants) == sum(k == 8 for k, _ in kinds)
+    assert (timeline.slices["ns"] >= 0).all()
+    assert timeline.losses.torn_words == sum(
+        k in (1, 14, 15) or (k == 0 and s) for k, s in kinds
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 8))))
+def test_first_fit_is_first_fit(rows: list[tuple[int, int, int]]) -> None:
+    rows = sorted((group, begin, begin + length) for group, begin, length in rows)
+    free: dict[int, list[int]] = {}
+    expected = []
+    for group, begin, end in rows:
+        lanes = free.setdefault(group, [])
+        lane = next((i for i, until in enumerate(lanes) if until <= begin), len(lanes))
+        lanes[lane:lane + 1] = [end]
+        expected.append(lane)
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+
+    found = first_fit(*columns)
+
+    assert found.tolist() == expected
+
+
+@given(st.lists(st.lists(st.sampled_from("(). "))), st.integers(0, 40))
+def test_brackets_match(runs: list[list[str]], deep: int) -> None:
+    runs = [run for run in runs if run] + [["("] * deep + [")"] * deep] * (deep > 0)
+    text = "".join("".join(run) for run in runs)
+    starts = np.cumsum([0] + [len(run) for run in runs])[:-1].astype(np.int64)
+    partner, strays = {}, set()
+    for first, run in zip(starts.tolist(), runs, strict=True):
+        stack: list[int] = []
+        for at, character in enumerate(run, first):
+            if character == "(":
+                stack.append(at)
+            elif character == ")" and stack:
+                partner[stack.pop()] = at
+            elif character == ")":
+                strays.add(at)
+    letters = np.array(list(text)) if text else np.zeros(0, "U1")
+
+    found, is_stray = match_nested(letters == "(", letters == ")", starts)
+
+    assert {i: int(p) for i, p in enumerate(found) if p >= 0} == partner
+    assert set(np.flatnonzero(is_stray).tolist()) == strays

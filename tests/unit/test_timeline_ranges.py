@@ -1,0 +1,427 @@
+"""Which word ends what another began, and where it is shown."""
+
+from pathlib import Path
+
+import pytest
+
+from ktrace_cli.export.values import to_python
+from ktrace_cli.model import SliceFlag
+from support.recording import Wave
+from support.timelines import (
+    CONSUMER,
+    DRAIN,
+    INNER,
+    LOAD,
+    MARK,
+    MMA,
+    OTHER_UNIT_KEY,
+    OUTER,
+    STORE,
+    TILE,
+    UNIT_KEY,
+    WHOLE,
+    build,
+    builder,
+    decode,
+    flags,
+    losses,
+    marks,
+    slices,
+)
+from support.words import (
+    boolean,
+    f32,
+    f64,
+    group,
+    i32,
+    i64,
+    long_begin,
+    long_end,
+    mark,
+    phase,
+    phase_end,
+    pop,
+    push,
+    raw,
+    span,
+    start,
+    stop,
+    stop_word,
+    u32,
+    u64,
+    unit,
+)
+
+
+def test_spans_and_pushes_nest_by_time(tmp_path: Path) -> None:
+    wave = Wave(
+        main=[
+            push(OUTER, 1100),
+            span(TILE, 1200, 1300),
+            span(TILE, 1310, 1400),
+            span(WHOLE, 1150, 1450),
+            pop(1500),
+            span(TILE, 1600, 1700),
+        ]
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [
+        ("outer", "", 0, 100, 400),
+        ("whole", "", 1, 150, 300),
+        ("tile", "", 2, 200, 100),
+        ("tile", "", 2, 310, 90),
+        ("tile", "", 0, 600, 100),
+    ]
+    assert losses(timeline) == {}
+
+
+def test_ranges_that_touch_or_begin_together_nest(tmp_path: Path) -> None:
+    wave = Wave(
+        main=[
+            push(INNER, 1100),
+            span(TILE, 1100, 1200),
+            span(TILE, 1200, 1300),
+            pop(1400),
+            span(WHOLE, 1100, 1400),
+            span(TILE, 1400, 1400),
+            span(TILE, 1400, 1500),
+        ]
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [
+        ("whole", "", 0, 100, 300),
+        ("inner", "", 1, 100, 300),
+        ("tile", "", 2, 100, 100),
+        ("tile", "", 2, 200, 100),
+        ("tile", "", 0, 400, 0),
+        ("tile", "", 0, 400, 100),
+    ]
+
+
+def test_a_push_around_a_span_that_begins_with_it_stays_outside(tmp_path: Path) -> None:
+    wave = Wave(main=[push(OUTER, 1100), span(TILE, 1100, 1200), pop(1300)])
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [("outer", "", 0, 100, 200), ("tile", "", 1, 100, 100)]
+
+
+def test_a_phase_lasts_until_the_next(tmp_path: Path) -> None:
+    wave = Wave(
+        main=[phase(MMA, 1100), span(TILE, 1150, 1160), phase(DRAIN, 1200), phase_end(1350)]
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [
+        ("mma", "", 0, 100, 100),
+        ("tile", "", 1, 150, 10),
+        ("drain", "", 0, 200, 150),
+    ]
+    assert losses(timeline) == {}
+
+
+def test_a_phase_ends_with_the_range_that_it_began_in(tmp_path: Path) -> None:
+    wave = Wave(
+        end=5_000,
+        main=[
+            phase(DRAIN, 1050),
+            push(OUTER, 1100),
+            phase(MMA, 1200),
+            phase(DRAIN, 1300),
+            pop(1400),
+            phase(MMA, 1450),
+            span(TILE, 1440, 1500),
+            phase(MMA, 1600),
+        ],
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [
+        ("drain", "", 0, 50, 550),
+        ("outer", "", 1, 100, 300),
+        ("mma", "", 2, 200, 100),
+        ("drain", "", 2, 300, 100),
+        ("tile", "", 1, 440, 60),
+        ("mma", "", 2, 450, 50),
+        ("mma", "", 0, 600, 3400),
+    ]
+    assert losses(timeline) == {}
+
+
+def test_a_phase_that_a_full_region_may_have_ended_is_truncated(tmp_path: Path) -> None:
+    timeline = decode([Wave(main=[phase(MMA, 1100)], dropped_main=120)], tmp_path)
+
+    assert flags(timeline) == [SliceFlag.UNCLOSED | SliceFlag.TRUNCATED]
+
+
+def test_a_phase_end_without_a_phase_is_counted(tmp_path: Path) -> None:
+    wave = Wave(main=[phase_end(1100), phase(MMA, 1200), phase_end(1300), phase_end(1400)])
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [("mma", "", 0, 200, 100)]
+    assert losses(timeline) == {"stray_ends": 2}
+
+
+def test_both_streams_are_one_sequence(tmp_path: Path) -> None:
+    wave = Wave(
+        main=[push(OUTER, 1100), span(TILE, 1200, 1250), pop(1900)],
+        side=[push(INNER, 1300), mark(MARK, 1400), pop(1500)],
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [
+        ("outer", "", 0, 100, 800),
+        ("tile", "", 1, 200, 50),
+        ("inner", "", 1, 300, 200),
+    ]
+    assert marks(timeline) == [("published", 400)]
+    assert timeline.waves["side_words"][0] == 3
+
+
+def test_tokens_are_found_by_their_word_in_either_stream(tmp_path: Path) -> None:
+    wave = Wave(
+        main=[mark(MARK, 1050), start(LOAD, 1100, token="m"), stop("s", 1400)],
+        side=[start(STORE, 1200, token="s"), stop("m", 1300)],
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [("load", "vmem", 0, 100, 200), ("store", "store", 0, 200, 200)]
+    assert losses(timeline) == {}
+
+
+def test_streams_that_met_are_told_apart_by_their_words(tmp_path: Path) -> None:
+    # 48 words fit; 40 of the main stream and 8 of the side stream fill the region.
+    main = [mark(MARK, 1100 + i) for i in range(39)]
+    wave = Wave(
+        main=[*main, start(LOAD, 1900, token="t")],
+        side=[*[mark(MARK, 1500 + i) for i in range(7)], stop("t", 1950)],
+    )
+
+    timeline = decode([wave], tmp_path, region_log2=9)
+
+    assert slices(timeline) == [("load", "vmem", 0, 900, 50)]
+    assert len(timeline.instants) == 46
+    assert timeline.waves["side_words"][0] == 8
+    assert losses(timeline) == {}
+
+
+def test_a_stop_of_something_else_is_counted(tmp_path: Path) -> None:
+    wave = Wave(
+        main=[
+            start(LOAD, 1100, token="a"),
+            stop("a", 1200),
+            stop("a", 1300),
+            stop_word(17, 1400),
+            stop_word(4_000, 1500),
+        ]
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [("load", "vmem", 0, 100, 100)]
+    assert losses(timeline) == {"stray_ends": 3}
+
+
+def test_long_ranges_find_their_begin_in_the_side_stream(tmp_path: Path) -> None:
+    wave = Wave(
+        end=9_000_000,
+        main=[long_end(WHOLE, 3_000_000), mark(MARK, 3_000_100), long_end(WHOLE, 8_000_000)],
+        side=[
+            mark(MARK, 2_000_000),
+            long_begin(WHOLE, 1_500),
+            long_begin(TILE, 1_000_500),
+            long_end(TILE, 3_500_000),
+            long_begin(WHOLE, 4_000_000),
+        ],
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [
+        ("whole", "", 0, 500, 2_998_500),
+        ("whole", "", 0, 3_999_000, 4_000_000),
+        ("tile", "overlap", 0, 999_500, 2_499_500),
+    ]
+    assert losses(timeline) == {}
+
+
+def test_a_long_range_without_an_end_or_a_begin_is_counted(tmp_path: Path) -> None:
+    wave = Wave(main=[long_end(TILE, 1200), mark(MARK, 1300)], side=[long_begin(WHOLE, 1100)])
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [("whole", "", 0, 100, 200)]
+    assert losses(timeline) == {"unclosed_slices": 1, "stray_ends": 1}
+
+
+def test_ranges_that_cross_go_to_lanes_of_their_own(tmp_path: Path) -> None:
+    # [0, 5] and [3, 7] cannot share a lane; [0, 10] and [2, 10] nest.
+    waves = [
+        Wave(wave=0, main=[span(TILE, 1000, 1005), span(TILE, 1003, 1007)]),
+        Wave(wave=1, main=[span(TILE, 1002, 1010), span(WHOLE, 1000, 1010)]),
+    ]
+
+    timeline = decode(waves, tmp_path)
+
+    assert slices(timeline, 0) == [("tile", "", 0, 0, 5), ("tile", "overlap", 0, 3, 4)]
+    assert slices(timeline, 1) == [("whole", "", 0, 0, 10), ("tile", "", 1, 2, 8)]
+
+
+def test_lanes_of_one_name_stand_together(tmp_path: Path) -> None:
+    wave = Wave(
+        main=[
+            start(LOAD, 1100, token="a"),
+            start(STORE, 1150, token="b"),
+            start(LOAD, 1200, token="c"),
+            stop("a", 1300),
+            stop("b", 1350),
+            stop("c", 1400),
+        ]
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert timeline.lanes == ("", "vmem", "vmem 2", "store")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (boolean(True), True),
+        (i32(-7), -7),
+        (u32(0xFFFF_FFFF), 4294967295),
+        (f32(0.1), 0.1),
+        (i64(-(1 << 40)), -(1 << 40)),
+        (u64((1 << 64) - 1), (1 << 64) - 1),
+        (f64(2.5), 2.5),
+    ],
+)
+def test_payloads_keep_their_type(tmp_path: Path, value: tuple[int, int], expected: object) -> None:
+    timeline = decode([Wave(main=[mark(MARK, 1100, values=[value])])], tmp_path)
+
+    assert to_python(timeline.values) == [expected]
+    assert type(to_python(timeline.values)[0]) is type(expected)
+
+
+def test_payloads_belong_to_the_event_behind_them(tmp_path: Path) -> None:
+    wave = Wave(
+        main=[
+            push(OUTER, 1100, values=[i32(1), f64(2.0)]),
+            mark(MARK, 1150, values=[i32(3)]),
+            span(TILE, 1200, 1250, values=[i64(4)]),
+            pop(1300),
+            start(LOAD, 1400, token="t", values=[u32(5)]),
+            phase(MMA, 1450, values=[u32(6)]),
+            stop("t", 1500),
+        ],
+        side=[mark(MARK, 1350, values=[i32(7)])],
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    def values(row: object) -> list[object]:
+        first = row["first_value"]
+        return to_python(timeline.values[first : first + row["values"]])
+
+    assert [values(row) for row in timeline.slices] == [[1, 2.0], [4], [6], [5]]
+    assert [values(row) for row in timeline.instants] == [[3], [7]]
+    assert losses(timeline) == {}
+
+
+def test_a_long_range_keeps_its_payload(tmp_path: Path) -> None:
+    value = raw(9, 10 << 27 | 1)  # the device writes it to the main stream, before LONG_END
+    wave = Wave(
+        end=3_000_000,
+        main=[value, long_end(WHOLE, 2_000_000)],
+        side=[long_begin(WHOLE, 1_100), long_begin(TILE, 1200, values=[i32(8)]), long_end(TILE, 1_900_000)],
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert to_python(timeline.values) == [9, 8]
+    assert timeline.slices["values"].tolist() == [1, 1]
+    assert losses(timeline) == {}
+
+
+def test_payloads_of_nothing_are_counted(tmp_path: Path) -> None:
+    value = 10 << 27
+    wave = Wave(
+        main=[
+            raw(1, value | 1),
+            phase_end(1100),
+            raw(2, value | 6),  # the low half of a double, without the high half
+            mark(MARK, 1200),
+            raw(3, value | 1),
+        ]
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert losses(timeline) == {"stray_ends": 1, "stray_values": 3}
+
+
+def test_words_that_nobody_writes_are_counted(tmp_path: Path) -> None:
+    words = [raw(1100, 0 << 27 | 5), raw(1100, 1 << 27 | 5), raw(1100, 14 << 27), raw(1100, 15 << 27)]
+
+    timeline = decode([Wave(main=[*words, mark(MARK, 1200)])], tmp_path)
+
+    assert losses(timeline) == {"torn_words": 4}
+    assert marks(timeline) == [("published", 200)]
+
+
+def test_an_event_of_another_unit_has_that_unit_s_name(tmp_path: Path) -> None:
+    wave = Wave(
+        main=[push(1, 1100), pop(1200)],
+        side=[
+            long_begin(1, 1130, values=[unit(OTHER_UNIT_KEY)]),
+            long_end(1, 1150),
+            mark(3, 1300, values=[unit(OTHER_UNIT_KEY)]),
+            mark(MARK, 1350, values=[unit(UNIT_KEY)]),
+        ],
+    )
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [("outer", "", 0, 100, 100), ("helper", "", 1, 130, 20)]
+    assert marks(timeline) == [("event_3", 300), ("published", 350)]
+    assert losses(timeline) == {"unnamed_events": 1}
+
+
+def test_arrows_join_the_kth_occurrences_of_a_workgroup(tmp_path: Path) -> None:
+    loads = [start(LOAD, 1100, token="a"), start(LOAD, 1200, token="b"), stop("a", 1300), stop("b", 1400)]
+    waves = [
+        Wave(wave=0, block=(b, 0, 0), main=loads) for b in (0, 1)
+    ] + [
+        Wave(wave=1, block=(b, 0, 0), main=[phase(MMA, 1500), phase(MMA, 1600), phase_end(1700)])
+        for b in (0, 1)
+    ]
+    waves.append(Wave(wave=2, main=[group(CONSUMER, 1010), phase(MMA, 1500), phase_end(1600)]))
+
+    timeline = decode(waves, tmp_path, edges=[("load", "mma")], grid=(2, 1, 1), block=(192, 1, 1))
+
+    found = []
+    for flow in timeline.flows:
+        source, destination = timeline.slices[flow["source"]], timeline.slices[flow["destination"]]
+        begins = (int(source["begin_ticks"]), int(destination["begin_ticks"]))
+        blocks = {int(timeline.waves["block"][end["wave"]][0]) for end in (source, destination)}
+        found.append((*begins, *blocks))
+    assert sorted(found) == [(1100, 1500, 0), (1100, 1500, 1), (1200, 1600, 0), (1200, 1600, 1)]
+    assert losses(timeline) == {"unmatched_edges": 1}
+
+
+def test_a_recording_without_dispatches_is_an_empty_timeline(tmp_path: Path) -> None:
+    recording, _ = builder()
+
+    timeline = build(recording, tmp_path)
+
+    assert [len(c) for c in (timeline.dispatches, timeline.waves, timeline.slices)] == [0, 0, 0]
+    assert losses(timeline) == {}
