@@ -1,0 +1,212 @@
+"""How long the phases of each kernel take: one pass over all slices."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ktrace_cli.code_object.names import display_name
+from ktrace_cli.model import ClockFit, Columns, Device, SliceFlag, Timeline, WaveFlag
+from ktrace_cli.timeline.segments import Ints, parents, run_starts, run_stops
+from ktrace_cli.trace_file.layout import Kind
+
+
+@dataclass(frozen=True)
+class Phase:
+    """All slices of a kernel that have one name, kind and lane. Times are whole nanoseconds."""
+
+    name: str
+    kind: str
+    """range, push, start or phase: how it is marked in the source."""
+    lane: str
+    """"" is the waves' own, where slices nest; others hold ranges that may overlap."""
+    count: int
+    total_ns: int
+    share: float
+    """Of the time of all waves of the kernel; above 1 where a wave's ranges overlap."""
+    self_ns: int
+    """Total without what nests directly inside on the same lane."""
+    mean_ns: float
+    min_ns: int
+    p50_ns: int
+    """Percentiles are times that occurred: the smallest that so many are not longer than."""
+    p90_ns: int
+    p99_ns: int
+    max_ns: int
+    zero_length: int
+    """Of `count`: shorter than the clock can tell."""
+    unclosed: int
+    """Of `count`: without an end, shown up to the wave's last record."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """All moments of a kernel that have one name."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
+class KernelSummary:
+    """What is known of all launches of one kernel."""
+
+    name: str
+    """Without return type and parameters."""
+    signature: str
+    mangled: str
+    target: str
+    dispatches: int
+    waves: int
+    """That were recorded and have a time."""
+    wave_ns: int
+    """Time of all waves, added up."""
+    phases: tuple[Phase, ...]
+    """Longest total first."""
+    marks: tuple[Mark, ...]
+    """Most frequent first."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Kernels in order of their wave time, longest first."""
+
+    kernels: tuple[KernelSummary, ...]
+    losses: dict[str, int]
+    devices: tuple[Device, ...]
+    clocks: tuple[ClockFit, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `summary --json` prints; docs/reference/cli-summary.md promises its keys."""
+        devices = [_device_json(device, self.clocks) for device in self.devices]
+        return {
+            "kernels": [asdict(kernel) for kernel in self.kernels],
+            "losses": self.losses,
+            "device": devices[0] if devices else {},
+            "devices": devices,
+        }
+
+
+def summarize(timeline: Timeline) -> Summary:
+    """Add up every phase of every kernel that was dispatched."""
+    keys = _kernel_keys(timeline)
+    of_dispatch = keys[timeline.dispatches["kernel"]]
+    of_wave = of_dispatch[timeline.waves["dispatch"]]
+    has_time = (timeline.waves["flags"] & WaveFlag.TORN) == 0
+    wave_ns = timeline.waves["end_ns"] - timeline.waves["begin_ns"]
+    self_ns = _self_times(timeline.slices)
+    kernels = []
+    for key in np.unique(of_dispatch):
+        is_own = (of_wave == key) & has_time
+        total = int(wave_ns[is_own].sum())
+        kernel = timeline.kernels[key]
+        slices = np.flatnonzero(of_wave[timeline.slices["wave"]] == key)
+        instants = timeline.instants[of_wave[timeline.instants["wave"]] == key]
+        kernels.append(
+            KernelSummary(
+                name=display_name(kernel.mangled),
+                signature=kernel.name,
+                mangled=kernel.mangled,
+                target=kernel.target,
+                dispatches=int(np.count_nonzero(of_dispatch == key)),
+                waves=int(np.count_nonzero(is_own)),
+                wave_ns=total,
+                phases=_phases(timeline, timeline.slices[slices], self_ns[slices], total),
+                marks=_marks(timeline, instants),
+            )
+        )
+    kernels.sort(key=lambda kernel: (-kernel.wave_ns, kernel.name))
+    return Summary(
+        tuple(kernels), timeline.losses.counted(), timeline.devices, timeline.clocks
+    )
+
+
+def _kernel_keys(timeline: Timeline) -> Ints:
+    """Return for each kernel the first one of its name: one may come from many code objects."""
+    first: dict[str, int] = {}
+    keys = [first.setdefault(k.mangled, row) for row, k in enumerate(timeline.kernels)]
+    return np.array(keys, np.int64)
+
+
+def _self_times(slices: Columns) -> Ints:
+    parent = parents(slices["depth"])
+    has_parent = parent >= 0
+    inside = np.zeros(len(slices), np.int64)
+    np.add.at(inside, parent[has_parent], slices["ns"][has_parent])
+    return np.asarray(slices["ns"] - inside, np.int64)
+
+
+def _phases(
+    timeline: Timeline, slices: Columns, self_ns: Ints, wave_ns: int
+) -> tuple[Phase, ...]:
+    keys = {}
+    for row, event in enumerate(timeline.events):
+        lane = (event.lane or event.name) if event.kind == Kind.START else ""
+        keys[row] = (event.name, Kind(event.kind).name.lower(), lane)
+    names = list(dict.fromkeys(keys.values()))
+    number = {key: row for row, key in enumerate(names)}
+    group = np.array([number[keys[row]] for row in keys], np.int64)[slices["event"]]
+    order = np.lexsort((slices["ns"], group))
+    slices, self_ns, group = slices[order], self_ns[order], group[order]
+    starts = run_starts(group)
+    phases = [
+        _phase(names[group[a]], slices[a:b], int(self_ns[a:b].sum()), wave_ns)
+        for a, b in zip(starts, run_stops(starts, len(group)), strict=True)
+    ]
+    return tuple(sorted(phases, key=lambda phase: (-phase.total_ns, phase.name, phase.kind)))
+
+
+def _phase(key: tuple[str, str, str], slices: Columns, self_ns: int, wave_ns: int) -> Phase:
+    """Sum up slices of one key, shortest first."""
+    ns = slices["ns"]
+    count, total = len(ns), int(ns.sum())
+    name, kind, lane = key
+    return Phase(
+        name=name,
+        kind=kind,
+        lane=lane,
+        count=count,
+        total_ns=total,
+        share=round(total / wave_ns, 6) if wave_ns else 0.0,
+        self_ns=self_ns,
+        mean_ns=round(total / count, 3),
+        min_ns=int(ns[0]),
+        p50_ns=_percentile(ns, 50),
+        p90_ns=_percentile(ns, 90),
+        p99_ns=_percentile(ns, 99),
+        max_ns=int(ns[-1]),
+        zero_length=int(np.count_nonzero(ns == 0)),
+        unclosed=int(np.count_nonzero(slices["flags"] & SliceFlag.UNCLOSED)),
+    )
+
+
+def _percentile(ascending: Ints, percent: int) -> int:
+    return int(ascending[-(-len(ascending) * percent // 100) - 1])
+
+
+def _marks(timeline: Timeline, instants: Columns) -> tuple[Mark, ...]:
+    counts: dict[str, int] = {}
+    rows, numbers = np.unique(instants["event"], return_counts=True)
+    for row, number in zip(rows, numbers, strict=True):
+        name = timeline.events[row].name
+        counts[name] = counts.get(name, 0) + int(number)
+    marks = [Mark(name, count) for name, count in counts.items()]
+    return tuple(sorted(marks, key=lambda mark: (-mark.count, mark.name)))
+
+
+def _device_json(device: Device, clocks: tuple[ClockFit, ...]) -> dict[str, Any]:
+    fit = next((fit for fit in clocks if fit.device == device.device), None)
+    return {
+        "device": device.device,
+        "target": device.target,
+        "name": device.name,
+        "modelled_time": device.is_software,
+        "compute_units": device.compute_units,
+        "xcc_count": device.xcc_count,
+        "realtime_hz": device.realtime_hz,
+        "core_hz": round(fit.core_hz) if fit else 0,
+        "clock_method": fit.method if fit else "",
+        "clock_residual_ns": round(fit.residual_ns, 3) if fit else 0.0,
+    }
