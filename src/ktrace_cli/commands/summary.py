@@ -1,0 +1,92 @@
+"""`ktrace summary`: how long the phases of each kernel take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from ktrace_cli import console
+from ktrace_cli.analysis.summary import KernelSummary, Phase, summarize
+from ktrace_cli.code_object.names import shorten
+from ktrace_cli.commands.recording import describe_devices, find_recording, load_timeline
+from ktrace_cli.errors import ExitStatus
+from ktrace_cli.units import format_duration
+
+_NAME_WIDTH = 28
+_TIMES = ("total", "self", "mean", "min", "p50", "p90", "p99", "max")
+
+
+def summary(
+    recording: Annotated[
+        Path | None,
+        typer.Argument(help="A recording. Without it: the newest one in ktrace_out."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Write JSON; its keys are a promise.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with status 5 if anything is missing.")
+    ] = False,
+) -> None:
+    """Show count and times of every phase of every kernel in RECORDING.
+
+    Times are added over all waves, which run at the same time. `waves` is the share of the time of
+    all waves of the kernel; `self` leaves out what nests inside.
+    """
+    timeline = load_timeline(find_recording(recording))
+    result = summarize(timeline)
+    if as_json:
+        console.data(orjson.dumps(result.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        console.data(describe_devices(timeline) + "\n")
+        for kernel in result.kernels:
+            console.data("\n" + _title(kernel) + "\n")
+            if kernel.phases:
+                console.table(_table(kernel))
+            if kernel.marks:
+                marks = ", ".join(f"{mark.name} {mark.count:,}" for mark in kernel.marks)
+                console.data(f"marks: {marks}\n")
+    if strict and timeline.losses.counted():
+        raise typer.Exit(ExitStatus.LOSS)
+
+
+def _title(kernel: KernelSummary) -> str:
+    dispatches = f"{kernel.dispatches:,} dispatch" + ("es" if kernel.dispatches != 1 else "")
+    waves = f"{kernel.waves:,} wave" + ("s" if kernel.waves != 1 else "")
+    time = format_duration(kernel.wave_ns)
+    return f"{shorten(kernel.name, 80)}: {dispatches}, {waves}, {time} of wave time"
+
+
+def _table(kernel: KernelSummary) -> Table:
+    has_lanes = any(phase.lane for phase in kernel.phases)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("phase", no_wrap=True)
+    if has_lanes:
+        table.add_column("lane", no_wrap=True)
+    for name in ("count", "waves", *_TIMES):
+        table.add_column(name, justify="right", no_wrap=True)
+    for phase in kernel.phases:
+        table.add_row(*_row(phase, has_lanes=has_lanes))
+    return table
+
+
+def _row(phase: Phase, *, has_lanes: bool) -> list[str]:
+    name = shorten(phase.name, _NAME_WIDTH)
+    lane = [shorten(phase.lane, _NAME_WIDTH)] if has_lanes else []
+    times = (
+        phase.total_ns,
+        phase.self_ns,
+        phase.mean_ns,
+        phase.min_ns,
+        phase.p50_ns,
+        phase.p90_ns,
+        phase.p99_ns,
+        phase.max_ns,
+    )
+    cells = [format_duration(time) for time in times]
+    return [name, *lane, f"{phase.count:,}", f"{100 * phase.share:.1f} %", *cells]
