@@ -1,0 +1,237 @@
+"""`ktrace run` as its users start it, on the software device."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE, native_library
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "tests" / "support" / "launch_saxpy.py"
+TRACED = ROOT / "samples" / "saxpy" / "saxpy.gfx942.co"
+UNTRACED = ROOT / "samples" / "saxpy" / "saxpy.gfx942.untraced.co"
+
+
+@pytest.fixture
+def ktrace(tmp_path: Path):
+    """Run a ktrace command in an empty folder."""
+
+    def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "ktrace_cli", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, "COLUMNS": "500", **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def saxpy(code_object: Path = TRACED, count: int = 1) -> list[object]:
+    return [sys.executable, PROGRAM, code_object, count]
+
+
+def said(result: subprocess.CompletedProcess[str]) -> list[str]:
+    """Return ktrace's own lines after the announcement of the software device."""
+    lines = [line for line in result.stderr.splitlines() if "software device" not in line]
+    return [line.removeprefix("ktrace: ") for line in lines]
+
+
+def test_a_run_says_one_line_and_adds_nothing_to_the_programs_output(
+    ktrace, tmp_path: Path
+) -> None:
+    result = ktrace("run", "-o", "a.bin", "--device", "soft", "--", *saxpy(count=3))
+
+    assert (result.returncode, result.stdout) == (0, "ok\n")
+    (line,) = result.stderr.splitlines()
+    assert re.fullmatch(
+        r"ktrace: recorded 3 dispatches in a\.bin \(.* KiB\); next: `ktrace decode a\.bin`", line
+    )
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_without_a_driver_the_software_device_is_announced(ktrace) -> None:
+    if Path("/dev/kfd").exists():
+        pytest.skip("this machine has a GPU driver")
+
+    result = ktrace("run", "-o", "a.bin", "--", *saxpy())
+
+    assert result.stderr.splitlines()[0] == (
+        "ktrace: no AMD GPU here: using the software device, whose times are modelled"
+    )
+
+
+def test_without_o_the_recording_has_a_name_of_its_own(ktrace, tmp_path: Path) -> None:
+    ktrace("run", "--", *saxpy())
+    ktrace("run", "--", *saxpy())
+
+    names = sorted(p.name for p in (tmp_path / "ktrace_out").iterdir())
+    assert len(names) == 2
+    assert all(re.fullmatch(r"python[\d.]*\.\d+\.bin", name) for name in names)
+
+
+def test_an_existing_file_is_refused_before_the_start(ktrace, tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_text("precious")
+
+    result = ktrace("run", "-o", "a.bin", "--", *saxpy())
+
+    assert result.returncode == 125
+    assert result.stdout == ""
+    assert said(result) == [
+        "error: will not replace a.bin",
+        "  why: the file exists",
+        "  try: give another name to `-o`, or `--force` to replace it",
+    ]
+    assert (tmp_path / "a.bin").read_text() == "precious"
+
+
+def test_force_replaces_it(ktrace, tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_text("precious")
+
+    assert ktrace("run", "--force", "-o", "a.bin", "--", *saxpy()).returncode == 0
+    assert (tmp_path / "a.bin").read_bytes()[:8] == b"KTRACE\x1a\n"
+
+
+def test_two_processes_write_two_files(ktrace, tmp_path: Path) -> None:
+    code = (
+        "import subprocess, sys\n"
+        "children = [subprocess.Popen(sys.argv[1:]) for _ in range(2)]\n"
+        "sys.exit(max(child.wait() for child in children))"
+    )
+
+    result = ktrace("run", "-o", "t.bin", "--", sys.executable, "-c", code, *saxpy(count=2))
+
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert result.returncode == 0
+    assert len(names) == 2
+    assert "t.bin" in names
+    assert any(re.fullmatch(r"t\.\d+\.bin", name) for name in names)
+    assert said(result)[0].startswith("recorded 4 dispatches in ")
+    assert all(name in said(result)[0] for name in names)
+
+
+def test_a_program_without_annotations_says_what_was_seen(ktrace, tmp_path: Path) -> None:
+    result = ktrace("run", "-o", "a.bin", "--", *saxpy(UNTRACED, 2))
+
+    assert (result.returncode, result.stdout) == (0, "ok\n")
+    assert said(result) == [
+        "nothing was recorded: saw 1 code object (0 annotated, with 0 annotated kernels) and "
+        "2 launches (0 of annotated kernels); compile the kernel with ktrace.hpp and "
+        "-DKTRACE_ENABLE"
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_annotated_kernel_that_is_never_launched_says_what_was_seen(ktrace, tmp_path) -> None:
+    result = ktrace("run", "-o", "a.bin", "--", *saxpy(TRACED, 0))
+
+    assert said(result) == [
+        "nothing was recorded: saw 1 code object (1 annotated, with 1 annotated kernel) and "
+        "0 launches (0 of annotated kernels)"
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_without_hip_says_so(ktrace) -> None:
+    result = ktrace("run", "--", "true")
+
+    assert result.returncode == 0
+    assert said(result) == [
+        "nothing was recorded: no process called HIP through a library that ktrace can see"
+    ]
+
+
+@pytest.mark.parametrize("dashes", [["--"], []])
+def test_the_programs_options_are_its_own(ktrace, dashes: list[str]) -> None:
+    code = "import sys; print(sys.argv[1:])"
+
+    result = ktrace("run", *dashes, sys.executable, "-c", code, "--version", "-o", "x", "--", "-h")
+
+    assert result.stdout == "['--version', '-o', 'x', '--', '-h']\n"
+
+
+@pytest.mark.parametrize("status", [1, 3, 255])
+def test_the_programs_status_is_returned(ktrace, status: int) -> None:
+    assert ktrace("run", "--", "sh", "-c", f"exit {status}").returncode == status
+
+
+def test_a_missing_program_is_127_in_words(ktrace) -> None:
+    result = ktrace("run", "--", "no-such-program")
+
+    assert result.returncode == 127
+    assert said(result) == [
+        "error: cannot run no-such-program",
+        "  why: there is no such program",
+        "  try: check the spelling and PATH",
+    ]
+
+
+def test_an_unwritable_folder_never_costs_the_program_its_status(ktrace, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+
+    good = ktrace("run", "-o", "file/a.bin", "--", *saxpy())
+    bad = ktrace("run", "-o", "file/a.bin", "--", "sh", "-c", "exit 7")
+
+    assert (good.returncode, good.stdout) == (125, "ok\n")
+    assert "file/a.bin" in good.stderr
+    assert bad.returncode == 7
+
+
+def test_libraries_in_a_folder_that_the_loader_cannot_name(ktrace, tmp_path: Path) -> None:
+    folder = tmp_path / "a b:c"
+    folder.mkdir()
+    for name in (INTERPOSER, SOFTWARE_DEVICE):
+        shutil.copy(native_library(name), folder)
+
+    result = ktrace("run", "-o", "a.bin", "--", *saxpy(), KTRACE_NATIVE_DIR=str(folder))
+
+    assert (result.returncode, result.stdout) == (0, "ok\n")
+    assert said(result)[0].startswith("recorded 1 dispatch in a.bin")
+
+
+def test_the_users_preload_is_kept(ktrace) -> None:
+    code = "import os; print(os.environ['LD_PRELOAD'].split(':')[-1])"
+
+    result = ktrace("run", "--", sys.executable, "-c", code, LD_PRELOAD="libc.so.6")
+
+    assert result.stdout == "libc.so.6\n"
+
+
+def test_a_static_program_runs_and_is_said_to_be_untraced(ktrace, tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    (tmp_path / "p.c").write_text("int main(void) { return 3; }")
+    built = subprocess.run([compiler, "-static", "p.c", "-o", "p"], cwd=tmp_path, check=False)
+    if built.returncode:
+        pytest.skip("no static C library")
+
+    result = ktrace("run", "--", "./p")
+
+    assert result.returncode == 3
+    assert said(result)[0] == (
+        "warning: the interposer was not loaded into the program: it is statically linked"
+    )
+
+
+def test_run_f_pftrace_decodes_at_the_end(ktrace, tmp_path: Path) -> None:
+    result = ktrace("run", "-f", "pftrace", "-o", "a.bin", "--", *saxpy())
+
+    assert result.returncode == 0
+    assert (tmp_path / "a.pftrace.gz").read_bytes()[:2] == b"\x1f\x8b"
+
+
+def test_bad_options_are_usage_errors(ktrace) -> None:
+    assert ktrace("run", "--memory", "lots", "--", "true").returncode == 2
+    assert ktrace("run", "--device", "fpga", "--", "true").returncode == 2
+    assert ktrace("run").returncode == 2
