@@ -142,6 +142,7 @@ def write_all(compiler: Compiler) -> None:
     """Replace the code objects in the repository."""
     for wanted in code_objects(compiler.targets):
         build(compiler, wanted, ROOT / wanted.path)
+        (ROOT / wanted.path).chmod(0o644)  # the linker thinks it made a program
         print(f"{wanted.path}: {(ROOT / wanted.path).stat().st_size} bytes")
 
 

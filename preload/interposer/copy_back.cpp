@@ -64,8 +64,7 @@ std::uint8_t* CopyBack::Arena::hold(const HipLibrary& hip, std::size_t size) {
 
 bool CopyBack::check(hipError_t error, const char* what) {
   if (error == hip_success) return true;
-  const char* name = m_hip.hipGetErrorName ? m_hip.hipGetErrorName(error) : nullptr;
-  m_trouble = std::string(what) + " returned " + (name ? name : std::to_string(error));
+  m_trouble = std::string(what) + " returned " + error_words(m_hip, error);
   return false;
 }
 

@@ -90,6 +90,11 @@ int find_for_caller(const std::string& caller, const char* name) {
 
 }  // namespace
 
+std::string error_words(const HipLibrary& hip, hipError_t error) {
+  const char* name = hip.hipGetErrorName ? hip.hipGetErrorName(error) : nullptr;
+  return name ? name : "error " + std::to_string(error);
+}
+
 HipLibrary& hip_library(int index) { return libraries().entries[index]; }
 
 int hip_library_of_function(const void* address) {

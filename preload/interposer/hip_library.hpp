@@ -16,6 +16,9 @@ struct HipLibrary : HipFunctions {
   bool is_software() const { return ktrace_softdev_now_ns != nullptr; }
 };
 
+// The name of an error, as HIP gives it.
+std::string error_words(const HipLibrary& hip, hipError_t error);
+
 // By index, for hooks that belong to one copy. Index 0 without any HIP at all is a table of null pointers.
 HipLibrary& hip_library(int index);
 

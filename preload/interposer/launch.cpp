@@ -114,15 +114,16 @@ bool TracedLaunch::upload_control() {
   *buffer.staging = make_control(m_request.shape, m_pending->layout, m_session.config(), m_pending->record.dispatch,
                                  buffer.regions());
   const hipError_t before = error_before();
-  const bool is_queued =
-      (buffer.is_zeroed || m_hip.hipMemsetAsync(buffer.memory, 0, static_cast<std::size_t>(buffer.capacity),
-                                                m_request.stream) == hip_success) &&
-      m_hip.hipMemcpyAsync(buffer.memory, buffer.staging, sizeof *buffer.staging, hip_memcpy_host_to_device,
-                           m_request.stream) == hip_success;
+  hipError_t error = hip_success;
+  if (!buffer.is_zeroed)
+    error = m_hip.hipMemsetAsync(buffer.memory, 0, static_cast<std::size_t>(buffer.capacity), m_request.stream);
+  if (error == hip_success)
+    error = m_hip.hipMemcpyAsync(buffer.memory, buffer.staging, sizeof *buffer.staging, hip_memcpy_host_to_device,
+                                 m_request.stream);
   buffer.is_zeroed = true;
-  if (is_queued) return true;
+  if (error == hip_success) return true;
   restore_error(before);
-  lose(KTRACE_LOSS_COPY_FAILED, "its trace buffer could not be prepared");
+  lose(KTRACE_LOSS_COPY_FAILED, "its trace buffer could not be prepared: " + error_words(m_hip, error));
   return false;
 }
 
@@ -166,10 +167,11 @@ void TracedLaunch::finish(hipError_t result) noexcept {
       lose(KTRACE_LOSS_LAUNCH_FAILED, "HIP refused the launch");
     } else {
       const hipError_t before = error_before();
-      if (m_hip.hipEventRecord(pending.buffer->finished, m_request.stream) != hip_success) {
+      const hipError_t error = m_hip.hipEventRecord(pending.buffer->finished, m_request.stream);
+      if (error != hip_success) {
         restore_error(before);
         pending.is_discarded = true;
-        lose(KTRACE_LOSS_COPY_FAILED, "its end could not be followed");
+        lose(KTRACE_LOSS_COPY_FAILED, "its end could not be followed: " + error_words(m_hip, error));
       }
     }
     m_session.recorder().add(std::move(pending));

@@ -19,11 +19,6 @@ void pause(long ns) {
   nanosleep(&time, nullptr);
 }
 
-std::string error_words(const HipLibrary& hip, hipError_t error) {
-  const char* name = hip.hipGetErrorName ? hip.hipGetErrorName(error) : nullptr;
-  return name ? name : "error " + std::to_string(error);
-}
-
 }  // namespace
 
 Recorder::Recorder(const Config& config, Status* status, LossBook* losses)

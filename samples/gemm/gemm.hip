@@ -149,11 +149,11 @@ template <int Tile, int TileK>
 __global__ void __launch_bounds__(Lanes*(Producers + Tile / MmaSize))
     gemm(const _Float16* __restrict__ a, const _Float16* __restrict__ b, float* __restrict__ c, int n,
          int k KTRACE_PARAM) {
-  __shared__ Buffers<Tile, TileK> buffers;
+  alignas(16) __shared__ Buffers<Tile, TileK> buffers;
   KTRACE_WAVE(t);
   const int item = static_cast<int>(threadIdx.x);
-  const int wave =
-      __builtin_amdgcn_readfirstlane(item / Lanes);  // in a scalar register: the roles branch as one
+  // A scalar: otherwise clang cannot know that a wave has one role, and masks lanes instead of branching.
+  const int wave = __builtin_amdgcn_readfirstlane(item / Lanes);
   const int lane = item % Lanes;
   const int first_row = static_cast<int>(blockIdx.y) * Tile;
   const int first_column = static_cast<int>(blockIdx.x) * Tile;

@@ -105,7 +105,8 @@ def test_a_code_object_with_another_hash_is_a_damaged_chunk():
 
 
 def dispatch(waves: int, extents: list[tuple[int, int, int]], words: int, **fields: int) -> bytes:
-    payload = struct_bytes(layout.DISPATCH, waves=waves, wave_slots=8, **fields)
+    fields = {"region_log2": 10, "wave_slots": 8, **fields}
+    payload = struct_bytes(layout.DISPATCH, waves=waves, **fields)
     payload += bytes(layout.WAVE_HEADER.itemsize * len(extents))
     for slot, main, side in extents:
         payload += struct_bytes(layout.WAVE_EXTENT, slot=slot, main_words=main, side_words=side)
@@ -123,6 +124,8 @@ def dispatch(waves: int, extents: list[tuple[int, int, int]], words: int, **fiel
         pytest.param(dispatch(2, [(3, 1, 0), (3, 1, 0)], 2), id="one slot twice"),
         pytest.param(dispatch(2, [(3, 1, 0), (1, 1, 0)], 2), id="slots out of order"),
         pytest.param(dispatch(1, [(8, 1, 0)], 1), id="a slot that does not exist"),
+        pytest.param(dispatch(1, [(0, 1, 0)], 1, region_log2=7), id="a region without words"),
+        pytest.param(dispatch(1, [(0, 1, 0)], 1, region_log2=99), id="a region of 2**99 bytes"),
     ],
 )
 def test_a_dispatch_that_contradicts_itself_is_counted_and_left_out(payload):

@@ -26,9 +26,13 @@ RUNS = {
 
 @pytest.fixture(scope="module")
 def plain_environment() -> dict[str, str]:
-    """The environment without anything of ktrace and of ROCm."""
-    ours = ("KTRACE_", "ROCM_", "HIP_", "LD_PRELOAD", "LD_LIBRARY_PATH")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    """The environment without anything of ROCm, and of ktrace only where its libraries are."""
+    foreign = ("KTRACE_", "ROCM_", "HIP_", "LD_PRELOAD", "LD_LIBRARY_PATH")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name == "KTRACE_NATIVE_DIR" or not name.startswith(foreign)
+    }
 
 
 @pytest.fixture(scope="module")

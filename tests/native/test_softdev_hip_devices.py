@@ -110,15 +110,15 @@ def test_an_attribute_that_is_unknown_is_refused() -> None:
     assert get(None, WARP_SIZE, 0) == INVALID_VALUE
 
 
-def test_hip_python_reads_the_properties(tmp_path: object) -> None:
+def test_hip_python_reads_the_properties() -> None:
     bindings = pytest.importorskip("rocm.bindings.hip")
     properties = bindings.hipDeviceProp_t()
     pointer = ctypes.c_void_p(int(properties))
 
     call("hipGetDevicePropertiesR0600", pointer, 1)
 
-    assert properties.name.decode().startswith("ktrace software device")
-    assert properties.gcnArchName == b"gfx942:sramecc+:xnack-"
+    assert properties.name == "ktrace software device (gfx942)"
+    assert properties.gcnArchName == "gfx942:sramecc+:xnack-"
     assert (properties.major, properties.minor) == (9, 4)
     assert properties.warpSize == 64
     assert properties.multiProcessorCount == attribute(CUS)

@@ -161,7 +161,7 @@ def test_what_is_no_code_object_is_an_invalid_image(capfd: pytest.CaptureFixture
 
 def test_a_file_that_is_cut_never_loads(code_object: Path, tmp_path: Path) -> None:
     image = code_object.read_bytes()
-    bundle = make_bundle([HOST_ENTRY, hip_entry("gfx942", image)])
+    bundle = make_bundle([HOST_ENTRY, hip_entry("gfx942", image)], align=8)
     packed = compress_bundle(bundle, version=2)
     cut = tmp_path / "cut.co"
     module = ctypes.c_void_p()
@@ -226,7 +226,7 @@ def test_a_buffer_that_is_too_short_or_garbled_is_refused(
 
     assert launch_extra(function, bytes(28), 27) == INVALID_VALUE
 
-    said = "kernel 'scale': the argument buffer has 27 bytes, its arguments need 28"
+    said = "kernel `scale`: the argument buffer has 27 bytes, its arguments need 28"
     assert said in capfd.readouterr().err
     shape = (1, 1, 1, 64, 1, 1, 0, None)
     garbled = (ctypes.c_void_p * 5)(2, 0, 1, 0, 3)

@@ -65,8 +65,10 @@ class Compiler:
         result = folder / f"{digest}{'.s' if kind == 'hip-s' else '.co'}"
         if result.exists():
             return result
-        arguments = [*(() if any(o.startswith("-O") for o in options) else ("-O2",)), *options]
+        arguments = list(options)
         if kind != "asm":
+            if not any(option.startswith("-O") for option in options):
+                arguments.append("-O2")
             arguments += [f"-I{path}" for path in folders]
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             # The same name in every run: it may end up in the output.

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-# An argument is a device buffer (an array, copied in before and out after), a scalar, or an address.
-Argument = Array | np.generic
+# An argument is a device buffer (an array, copied in before and out after), a scalar or an address, or
+# ordinary memory of the process, which HIP never sees: ("host", array).
+Argument = Array | np.generic | tuple[str, Array]
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 
 
@@ -132,13 +133,18 @@ def _run(hip: Hip, launch: dict[str, Any]) -> tuple[list[Array], int, float]:
     import time
 
     function = hip.function(launch["code_object"], launch["kernel"])
-    buffers: list[tuple[ctypes.c_void_p, Array]] = []
+    buffers: list[tuple[ctypes.c_void_p | None, Array]] = []
     values: list[Any] = []
     for argument in launch["arguments"]:
         if isinstance(argument, np.ndarray):
             array = np.ascontiguousarray(argument)
-            buffers.append((hip.upload(array), array.copy()))
-            values.append(buffers[-1][0])
+            pointer = hip.upload(array)
+            buffers.append((pointer, array.copy()))
+            values.append(pointer)
+        elif isinstance(argument, tuple):
+            array = argument[1].copy()
+            buffers.append((None, array))
+            values.append(ctypes.c_void_p(array.ctypes.data))
         else:
             values.append(ctypes.create_string_buffer(argument.tobytes(), argument.nbytes))
     pointers = (ctypes.c_void_p * max(len(values), 1))(*(ctypes.addressof(v) for v in values))
@@ -149,9 +155,9 @@ def _run(hip: Hip, launch: dict[str, Any]) -> tuple[list[Array], int, float]:
     )
     status = status or hip.library.hipDeviceSynchronize()
     seconds = time.perf_counter() - start
-    if status == 0:
-        for pointer, array in buffers:
-            hip.download(pointer, array)
+    for source, array in buffers:
+        if source is not None and status == 0:
+            hip.download(source, array)
     return [array for _, array in buffers], status, seconds
 
 

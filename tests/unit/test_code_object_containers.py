@@ -3,6 +3,8 @@
 import struct
 import sys
 import time
+import zlib
+from types import SimpleNamespace
 
 import pytest
 
@@ -133,6 +135,7 @@ COMPRESSED = compress_bundle(BUNDLE, version=3)
             "its compressed content is damaged: Error -3",
         ),
         (compress_bundle(b"no bundle at all", version=3), "it begins with 6e 6f 20 62"),
+        (COMPRESSED[:24] + bytes(8) + COMPRESSED[32:], "its header says 0000000000000000"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -174,6 +177,32 @@ def test_zstandard_without_a_decompressor_says_what_to_install(monkeypatch):
 
     assert problem.why == ("it is compressed with Zstandard, which this Python cannot decompress")
     assert "`pip install zstandard`" in problem.fix
+
+
+class StandardLibraryDecompressor:
+    """compression.zstd.ZstdDecompressor of Python 3.14, standing on zlib."""
+
+    def __init__(self) -> None:
+        self.inflater = zlib.decompressobj()
+
+    def decompress(self, data: memoryview, max_length: int) -> bytes:
+        return self.inflater.decompress(data, max_length)
+
+    @property
+    def unused_data(self) -> bytes:
+        return self.inflater.unused_data
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_the_standard_librarys_zstandard_is_used_if_there_is_one(monkeypatch, version):
+    zstd = SimpleNamespace(ZstdDecompressor=StandardLibraryDecompressor, ZstdError=zlib.error)
+    monkeypatch.setitem(sys.modules, "compression", SimpleNamespace(zstd=zstd))
+    monkeypatch.setitem(sys.modules, "compression.zstd", zstd)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    data = compress_bundle(BUNDLE, version=version, method=1, stream=zlib.compress(BUNDLE))
+
+    assert targets(find_images(data + bytes(64) + data, "some.hipfb")) == TARGETS * 2
+    assert "damaged" in problem_of(data[:40] + bytes(40) + data[80:]).why
 
 
 def test_zstandard_is_decompressed_where_there_is_a_decompressor():

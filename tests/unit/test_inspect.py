@@ -1,5 +1,6 @@
 """`ktrace inspect` as a user meets it: text, JSON, exit status, words."""
 
+import os
 from pathlib import Path
 
 import orjson
@@ -11,7 +12,7 @@ from ktrace_cli.commands.inspect import inspect
 from ktrace_cli.errors import CodeObjectError, KtraceError
 from ktrace_cli.trace_file.layout import Kind
 from support.bundles import HOST_ENTRY, hip_entry, make_bundle, make_program
-from support.code_object import EdgeSource, EventSource, KernelSource, make_code_object
+from support.code_object import ET_REL, EdgeSource, EventSource, KernelSource, make_code_object
 from support.recording import RecordingBuilder
 
 IMAGE = make_code_object(
@@ -132,6 +133,18 @@ def test_nothing_annotated_says_what_to_do(tmp_path):
     assert "-DKTRACE_ENABLE" in result.stderr
 
 
+def test_an_unlinked_object_with_markers_is_not_called_unannotated(tmp_path):
+    path = tmp_path / "k.o"
+    events = [EventSource(1, "load")]
+    image = make_code_object([KernelSource("k", unit_key=0x11)], events, elf_type=ET_REL)
+    path.write_bytes(image)
+
+    result = run(path)
+
+    assert "relocatable, not loadable" in result.stdout
+    assert "annotated: put" not in result.stderr
+
+
 def test_an_annotated_kernel_without_a_place_for_its_argument_says_why(tmp_path):
     path = tmp_path / "k.co"
     path.write_bytes(make_code_object([KernelSource("k", unit_key=0x11, arguments=None)]))
@@ -181,6 +194,13 @@ def test_a_missing_file_is_named(tmp_path):
     assert error.why == "No such file or directory"
 
 
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    assert error_of(path).why.startswith("it is no regular file")
+
+
 def test_a_damaged_entry_is_an_error_and_the_others_are_shown(tmp_path):
     bundle = make_bundle([hip_entry("gfx942", IMAGE), hip_entry("gfx950", IMAGE)], align=8)
     path = tmp_path / "cut.hipfb"
@@ -201,6 +221,7 @@ def test_unreadable_metadata_is_said_and_fails(tmp_path):
     result = run(path)
 
     assert result.exit_code == 1
+    assert f"error: {path} is damaged; the rest of it was read" in result.stderr
     assert "the metadata note at offset" in result.stderr
     assert "cannot be read" in result.stderr
 

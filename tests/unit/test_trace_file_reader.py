@@ -165,3 +165,15 @@ def test_words_carry_their_kind_and_side(tmp_path):
         Kind.PUSH << layout.TAG_KIND_SHIFT | 5,
         Kind.MARK << layout.TAG_KIND_SHIFT | layout.TAG_SIDE | 6,
     ]
+
+
+def test_a_dispatch_without_waves_and_a_wave_without_words_are_read(tmp_path):
+    recording = RecordingBuilder()
+    recording.add_dispatch(0, [])
+    recording.add_dispatch(0, [Wave()])
+    path = recording.write(tmp_path / "run.bin")
+
+    nothing, silent = read_recording(path).dispatches
+
+    assert [len(column) for column in (nothing.headers, nothing.extents, nothing.words)] == [0] * 3
+    assert [len(column) for column in (silent.headers, silent.extents, silent.words)] == [1, 1, 0]

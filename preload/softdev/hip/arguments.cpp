@@ -67,7 +67,7 @@ void say_unknown_once(const std::string& kind, const std::string& kernel) {
   static std::set<std::string> said;
   const std::lock_guard<std::mutex> lock(mutex);
   if (said.insert(kind).second) {
-    say("kernel '%s' wants the hidden argument '%s', which is unknown; it gets 0", kernel.c_str(), kind.c_str());
+    say("kernel `%s` wants the hidden argument `%s`, which is unknown; it gets 0", kernel.c_str(), kind.c_str());
   }
 }
 
@@ -116,7 +116,7 @@ hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, v
   for (const KernelArgument& argument : kernel.arguments) {
     if (!is_hidden(argument)) {
       if (!fits(argument, segment)) {
-        say("kernel '%s': argument %zu does not fit into the kernarg segment", kernel.name.c_str(), count);
+        say("kernel `%s`: argument %zu does not fit into the kernarg segment", kernel.name.c_str(), count);
         return hipErrorInvalidImage;
       }
       explicit_size = std::max(explicit_size, size_t{argument.offset} + argument.size);
@@ -132,7 +132,7 @@ hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, v
       return hipErrorInvalidValue;
     }
     if (*buffer.size < explicit_size) {
-      say("kernel '%s': the argument buffer has %zu bytes, its arguments need %zu", kernel.name.c_str(), *buffer.size,
+      say("kernel `%s`: the argument buffer has %zu bytes, its arguments need %zu", kernel.name.c_str(), *buffer.size,
           explicit_size);
       return hipErrorInvalidValue;
     }

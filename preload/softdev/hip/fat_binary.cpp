@@ -30,9 +30,14 @@ LoadedBinary load_binary(Runtime& runtime, FatBinary& binary, int device) {
   if (loaded != binary.module_by_device.end()) {
     return {hipSuccess, runtime.modules.at(loaded->second).get()};
   }
+  const auto failed = binary.failure_by_device.find(device);
+  if (failed != binary.failure_by_device.end()) {
+    return {failed->second, nullptr};
+  }
   hipModule_t handle = nullptr;
   const hipError_t error = load_module(runtime, device, binary.image, 0, "fat binary", &handle);
   if (error != hipSuccess) {
+    binary.failure_by_device[device] = error;
     return {error, nullptr};
   }
   binary.module_by_device[device] = handle;

@@ -17,6 +17,7 @@ namespace ktrace::softdev::hip {
 struct FatBinary {
   const void* image = nullptr;
   std::map<int, hipModule_t> module_by_device;
+  std::map<int, hipError_t> failure_by_device;  // so that it is told once, however often it is asked for
 };
 
 struct RegisteredFunction {

@@ -52,14 +52,14 @@ hipError_t check_launch(const DeviceState& state, const Function& function, cons
   }
   const Kernel& kernel = *function.kernel;
   if (volume(launch.block) > kernel.max_workgroup_size) {
-    say("kernel '%s' was compiled for at most %u work-items in a workgroup and is launched with %llu",
+    say("kernel `%s` was compiled for at most %u work-items in a workgroup and is launched with %llu",
         kernel.name.c_str(), kernel.max_workgroup_size, static_cast<unsigned long long>(volume(launch.block)));
     return hipErrorLaunchFailure;
   }
   const uint32_t resident = state.machine.occupancy(kernel, static_cast<uint32_t>(volume(launch.block)),
                                                     static_cast<uint32_t>(launch.dynamic_lds));
   if (resident == 0) {
-    say("kernel '%s' does not fit on a compute unit: %u registers, %zu bytes of LDS", kernel.name.c_str(),
+    say("kernel `%s` does not fit on a compute unit: %u registers, %zu bytes of LDS", kernel.name.c_str(),
         kernel.vgpr_count, kernel.lds_bytes + launch.dynamic_lds);
     return hipErrorLaunchOutOfResources;
   }

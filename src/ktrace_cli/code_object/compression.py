@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 import zlib
 from dataclasses import dataclass
@@ -83,6 +84,13 @@ def decompress_bundle(data: memoryview) -> Decompressed:
         )
     if len(content) != size:
         raise MalformedBundleError(f"it holds {len(content)} bytes; its header says {size}")
+    # Zstandard's own checksum is optional, and clang leaves it out.
+    checksum = hashlib.md5(content, usedforsecurity=False).digest()[:_HASH_SIZE]
+    wanted = bytes(data[begin - _HASH_SIZE : begin])
+    if checksum != wanted:
+        raise MalformedBundleError(
+            f"its content has checksum {checksum.hex()}; its header says {wanted.hex()}"
+        )
     return Decompressed(content, end if total else begin + used)
 
 

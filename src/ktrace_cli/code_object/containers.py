@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import re
 import struct
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from ktrace_cli.trace_file.file_kind import (
     FileKind,
     identify,
 )
+from ktrace_cli.trace_file.mapping import Bytes
 
 _FAT_BINARY_SECTION: Final = ".hip_fatbin"
 _ENTRY: Final = struct.Struct("<QQQ")
@@ -63,7 +63,7 @@ class Contents:
     """What was skipped because it is no machine code."""
 
 
-def find_images(data: bytes | mmap.mmap | memoryview, name: str) -> Contents:
+def find_images(data: Bytes, name: str) -> Contents:
     """Find every code object in a file.
 
     Args:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from ktrace_cli.code_object.contents import CodeObject
 from ktrace_cli.code_object.reader import read_code_object
 from ktrace_cli.errors import CodeObjectError
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
+from ktrace_cli.trace_file.mapping import map_file
 from ktrace_cli.trace_file.reader import read_recording
 
 
@@ -39,7 +39,7 @@ def read_file(path: Path) -> FileCodeObjects:
         CodeObjectError: the file cannot be read, or cannot hold code objects.
         TraceFileError: it is a recording that cannot be read.
     """
-    data = _content(path)
+    data = map_file(path, CodeObjectError)
     if identify(data[:HEAD_SIZE]) is FileKind.RECORDING:
         return _read_recording(path)
     contents = find_images(data, _printable(path))
@@ -87,15 +87,3 @@ def _read_image(image: bytes | memoryview, origin: str, result: FileCodeObjects)
 def _printable(path: Path) -> str:
     # A file's name may be any bytes; JSON and terminals take Unicode.
     return str(path).encode("utf-8", "backslashreplace").decode()
-
-
-def _content(path: Path) -> bytes | mmap.mmap:
-    try:
-        with path.open("rb") as file:
-            # An empty file cannot be mapped.
-            head = file.read(1)
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if head else b""
-    except OSError as problem:
-        raise CodeObjectError(
-            f"cannot read {path}", why=problem.strerror or str(problem), fix="check the path"
-        ) from problem

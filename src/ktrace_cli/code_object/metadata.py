@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import msgpack
+import msgpack  # type: ignore[import-untyped,unused-ignore]  # it has no type hints
 
 from ktrace_cli.code_object.contents import Argument, Resources
 

@@ -64,7 +64,8 @@ def read_code_object(image: bytes | memoryview, origin: str = "code object") -> 
     kernels = _assemble(metadata.kernels, elf, symbols, markers)
     if not is_loadable:
         warnings.append(
-            "it is relocatable, not loadable: only after linking do markers have addresses"
+            "it is relocatable, not loadable: only when it is linked can markers be told to be "
+            "in a kernel"
         )
     warnings += _homeless_markers(kernels, markers)
     return CodeObject(

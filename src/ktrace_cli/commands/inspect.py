@@ -17,7 +17,7 @@ from ktrace_cli.code_object.contents import CodeObject, Event, Kernel, Resources
 from ktrace_cli.code_object.files import FoundCodeObject, read_file
 from ktrace_cli.code_object.listing import kind_name, list_code_object
 from ktrace_cli.code_object.names import display_name, shorten
-from ktrace_cli.errors import ExitStatus
+from ktrace_cli.errors import CodeObjectError, ExitStatus
 from ktrace_cli.units import format_bytes
 
 _NAME_WIDTH = 100
@@ -46,16 +46,27 @@ def inspect(
             console.table(_tree(one))
     for notice in (notice for content in contents for notice in content.notices):
         console.warn(notice)
-    damaged = [(one, problem) for one in found for problem in one.code_object.problems]
-    for one, problem in damaged:
-        console.warn(f"{one.origin}: {problem}")
+    has_kernels = any(one.code_object.kernels for one in found)
+    if has_kernels and not any(_may_be_annotated(one.code_object) for one in found):
+        console.say(_NOTHING_ANNOTATED)
     errors = [problem for content in contents for problem in content.problems]
+    errors += [error for one in found for error in _damage(one)]
     for error in errors:
         console.error(error)
-    if found and not any(_annotated(one.code_object) for one in found):
-        console.say(_NOTHING_ANNOTATED)
-    if errors or damaged:
+    if errors:
         raise typer.Exit(ExitStatus.FAILED)
+
+
+def _damage(found: FoundCodeObject) -> list[CodeObjectError]:
+    what = f"{found.origin} is damaged; the rest of it was read"
+    fix = "build or copy it again"
+    return [CodeObjectError(what, why=why, fix=fix) for why in found.code_object.problems]
+
+
+def _may_be_annotated(code_object: CodeObject) -> bool:
+    # Before linking, notes tell of markers but not of the kernels that they are in.
+    is_unlinked = not code_object.is_loadable and bool(code_object.events)
+    return is_unlinked or bool(_annotated(code_object))
 
 
 def _annotated(code_object: CodeObject) -> list[Kernel]:

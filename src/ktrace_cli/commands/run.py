@@ -28,7 +28,7 @@ class RunFormat(str, Enum):
 
 def run(
     command: Annotated[
-        list[str], typer.Argument(metavar="[--] PROGRAM [ARGUMENT]…", help="What to run.")
+        list[str], typer.Argument(metavar="PROGRAM", help="What to run, with its arguments.")
     ],
     output: Annotated[
         Path | None,

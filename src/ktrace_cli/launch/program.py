@@ -24,7 +24,7 @@ def find_program(name: str) -> Path:
     """
     found = shutil.which(name)
     if found is not None:
-        return Path(found)
+        return Path(found).absolute()  # a bare name would be looked up in PATH again
     path = Path(name)
     if os.sep not in name or not path.exists():
         fix = "check the spelling and PATH" if os.sep not in name else "check the path"

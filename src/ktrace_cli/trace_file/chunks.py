@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import mmap
 import zlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from ktrace_cli.trace_file import layout
-
-Bytes = bytes | mmap.mmap
+from ktrace_cli.trace_file.mapping import Bytes
 
 _HEADER_SIZE = layout.CHUNK_HEADER.itemsize
 _HEADER_CRC_OFFSET = _HEADER_SIZE - 4

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
-import stat
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,9 +12,10 @@ import numpy as np
 
 from ktrace_cli.errors import TraceFileError
 from ktrace_cli.trace_file import layout, records
-from ktrace_cli.trace_file.chunks import Bytes, Chunk, Scan, scan_chunks
+from ktrace_cli.trace_file.chunks import Chunk, Scan, scan_chunks
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
 from ktrace_cli.trace_file.layout import ChunkFlag, ChunkType
+from ktrace_cli.trace_file.mapping import Bytes, map_file
 from ktrace_cli.trace_file.recording import (
     CodeObjectRecord,
     Damage,
@@ -50,7 +49,7 @@ def read_recording(path: Path) -> Recording:
     Raises:
         TraceFileError: the file is no recording, or of a version that this ktrace does not read.
     """
-    return parse_recording(_map(path), path)
+    return parse_recording(map_file(path, TraceFileError), path)
 
 
 def parse_recording(data: Bytes, path: Path) -> Recording:
@@ -177,26 +176,6 @@ def _damage(scan: Scan, contents: _Contents) -> Damage:
         not_closed=0 if contents.end else 1,
         unreadable_dispatches=contents.unreadable_dispatches,
     )
-
-
-def _map(path: Path) -> Bytes:
-    try:
-        mode = path.stat().st_mode
-        # A folder is left to `open`, which words it; a pipe would be waited for.
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise TraceFileError(
-                f"cannot read {path}",
-                why="it is no regular file, and a recording is read from several places at once",
-                fix="write it to a file first",
-            )
-        with path.open("rb") as file:
-            # An empty file cannot be mapped.
-            head = file.read(1)
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if head else b""
-    except OSError as problem:
-        raise TraceFileError(
-            f"cannot read {path}", why=problem.strerror or str(problem), fix="check the path"
-        ) from problem
 
 
 def _read_file_header(data: Bytes, path: Path) -> tuple[tuple[int, int], int]:

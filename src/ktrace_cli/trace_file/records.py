@@ -17,6 +17,9 @@ from ktrace_cli.trace_file.recording import (
     ProcessRecord,
 )
 
+# A region holds its header and some words, and its offsets are 32 bits wide.
+_REGION_LOG2 = range(8, 32)
+
 
 class MalformedRecordError(Exception):
     """A payload that passed its checksum contradicts itself; the reader counts it."""
@@ -98,6 +101,8 @@ def parse_dispatch(payload: memoryview) -> DispatchRecord:
     words = int(extents["main_words"].sum(dtype=np.uint64))
     words += int(extents["side_words"].sum(dtype=np.uint64))
     _expect_length(payload, words_offset + words * layout.WORD.itemsize)
+    if record["region_log2"] not in _REGION_LOG2:
+        raise MalformedRecordError(f"its regions have 2**{record['region_log2']} bytes")
     slots = extents["slot"]
     if np.any(slots[1:] <= slots[:-1]) or np.any(slots >= record["wave_slots"]):
         raise MalformedRecordError("its waves are not in the order of their slots")

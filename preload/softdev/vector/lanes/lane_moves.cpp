@@ -69,7 +69,11 @@ void count_mask_below(Wave& wave, const Inst& inst) {
   result.commit(wave, inst, enable);
 }
 
+// Moves halves as they are: no arithmetic, so NaN payloads and denormals survive.
+uint32_t pack_halves(uint32_t low, uint32_t high) { return low | high << 16; }
+
 constexpr OpHandler lane_moves[] = {
+    {op::v_pack_b32_f16, run<U32(U16, U16), pack_halves>},
     {op::v_nop, do_nothing},
     {op::v_clrexcp, do_nothing},
     {op::v_readlane_b32, read_lane},

@@ -1,0 +1,208 @@
+"""Count the instructions of a path through compiler output (.s), markers' slow paths apart.
+
+`Listing` parses one kernel. `longest_cycle` follows its control flow once around a loop; where a
+marker branches, `Way` says which: the wave is recorded, not recorded, or partly active.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+
+_INSTRUCTION = re.compile(r"\s+((?:s|v|ds|global|buffer|flat|scratch)_\w+)\s*(.*)$")
+_LABEL = re.compile(r"^\s*(\.?\w[\w.$]*):")
+
+
+class Way(Enum):
+    """How a marker finds the wave."""
+
+    RECORDED = "recorded"
+    NOT_RECORDED = "not recorded"
+    PARTLY_ACTIVE = "partly active"
+
+
+@dataclass(frozen=True)
+class Instruction:
+    opcode: str
+    operands: str
+
+    @property
+    def kind(self) -> str:
+        for kind, pattern in _KINDS:
+            if re.match(pattern, self.opcode):
+                return kind
+        return "salu" if self.opcode.startswith("s_") else "valu"
+
+    @property
+    def target(self) -> str:
+        return self.operands.split()[-1] if "branch" in self.opcode else ""
+
+
+_KINDS = (
+    ("mfma", r"v_(s)?mfma"),
+    ("lds", r"ds_"),
+    ("vmem", r"(global|buffer|flat|scratch)_"),
+    ("wait", r"s_waitcnt"),
+    ("nop", r"s_nop"),
+    ("smem", r"s_(load|store|buffer|memtime|memrealtime|dcache)"),
+)
+
+
+class Listing:
+    """The instructions of one kernel and where its labels point."""
+
+    def __init__(self, text: str, kernel: str) -> None:
+        self.instructions: list[Instruction] = []
+        self.labels: dict[str, int] = {}
+        self._slow: list[tuple[str, Instruction | None]] = []  # a label, or an instruction
+        for line in _without_directives(_lines_of(text, kernel)):
+            self._take(line)
+        self.main_size = len(self.instructions)
+        for label, instruction in self._slow:
+            if instruction is None:
+                self.labels[label] = len(self.instructions)
+            else:
+                self.instructions.append(instruction)
+
+    def _take(self, line: tuple[bool, str]) -> None:
+        is_slow, text = line
+        if label := _LABEL.match(text):
+            if is_slow:
+                self._slow.append((label[1], None))
+            else:
+                self.labels[label[1]] = len(self.instructions)
+        elif found := _INSTRUCTION.match(text):
+            instruction = Instruction(found[1], found[2].strip())
+            if is_slow:
+                self._slow.append(("", instruction))
+            else:
+                self.instructions.append(instruction)
+
+    @property
+    def main(self) -> list[Instruction]:
+        """All but the markers' slow paths, in the order of the file."""
+        return self.instructions[: self.main_size]
+
+    def find(self, opcode: str, operands: str = "") -> int:
+        """Find the one instruction, or the first of its kind."""
+        for index, one in enumerate(self.main):
+            if one.opcode.startswith(opcode) and one.operands.startswith(operands):
+                return index
+        raise AssertionError(f"no {opcode} {operands}")
+
+    def longest_cycle(self, start: int, way_taken: Way = Way.RECORDED) -> list[Instruction]:
+        """The longest way from instruction `start` around a loop back to it."""
+        best = self._longest(start, start, frozenset(), way_taken)
+        assert best is not None, "a loop"
+        return [self.instructions[index] for index in best]
+
+    def _longest(
+        self, index: int, goal: int, seen: frozenset[int], way_taken: Way
+    ) -> list[int] | None:
+        way: list[int] = []
+        while True:
+            if index in seen or index >= len(self.instructions):
+                return None
+            way.append(index)
+            seen |= {index}
+            ways = self._next(index, way_taken)
+            if goal in ways:
+                return way
+            if len(ways) == 1:
+                (index,) = ways
+                continue
+            rest = [self._longest(after, goal, seen, way_taken) for after in ways]
+            found = [one for one in rest if one]
+            return way + max(found, key=len) if found else None
+
+    def _next(self, index: int, way_taken: Way) -> list[int]:
+        instruction = self.instructions[index]
+        opcode, target = instruction.opcode, instruction.target
+        if opcode == "s_endpgm":
+            return []
+        if not target:
+            return [index + 1]
+        to = self.labels.get(target)
+        if opcode == "s_branch":
+            return [] if to is None else [to]
+        assert to is not None, target
+        if ".Lktrace_" not in target:
+            return [index + 1, to]
+        if "cold" in target:
+            return [index + 1 if way_taken is Way.RECORDED else to]
+        if "done" in target:  # "not recorded" of a slow path, or of the begin of a range
+            return [to if way_taken is Way.NOT_RECORDED else index + 1]
+        return [index + 1]  # neither long nor polled again
+
+
+def kinds(instructions: list[Instruction]) -> Counter[str]:
+    return Counter(one.kind for one in instructions)
+
+
+def lgkm_waits(instructions: list[Instruction]) -> tuple[int, int]:
+    """Count the waits for LDS and scalar memory: full ones and partial ones."""
+    counts = [
+        int(found[1])
+        for one in instructions
+        if one.kind == "wait" and (found := re.search(r"lgkmcnt\((\d+)\)", one.operands))
+    ]
+    return counts.count(0), len(counts) - counts.count(0)
+
+
+def metadata(text: str, kernel: str) -> dict[str, int]:
+    """Registers of `kernel` as its metadata says, and its occupancy in waves per SIMD."""
+    body = text[text.index(f"\n{kernel}:") :]
+    entry = next(
+        part for part in text.split("  - .agpr_count:")[1:] if f".name:           {kernel}\n" in part
+    )
+    numbers = {
+        name: int(found[1])
+        for name in ("sgpr_count", "vgpr_count")
+        if (found := re.search(rf"\.{name}:\s+(\d+)", entry))
+    }
+    occupancy = re.search(r"; Occupancy: (\d+)", body)
+    assert occupancy
+    agpr = re.match(r"\s*(\d+)", entry)
+    assert agpr
+    return {
+        "sgpr": numbers["sgpr_count"],
+        "vgpr": numbers["vgpr_count"],
+        "agpr": int(agpr[1]),
+        "occupancy": int(occupancy[1]),
+    }
+
+
+def _lines_of(text: str, kernel: str) -> list[str]:
+    begin = text.index(f"\n{kernel}:")
+    return text[begin : text.index(".Lfunc_end", begin)].split("\n")
+
+
+def _without_directives(lines: list[str]) -> list[tuple[bool, str]]:
+    """Drop notes, evaluate what the markers ask the assembler, and tell the slow paths apart."""
+    result: list[tuple[bool, str]] = []
+    is_slow = is_note = in_letters = False
+    keeps = True  # of the two branches on whether an operand is a vector register
+    operand = ""
+    for line in (one.split(";")[0].split("//")[0].rstrip() for one in lines):
+        word = line.split()[0] if line.split() else ""
+        if word in (".pushsection", ".popsection"):
+            is_note = word == ".pushsection"
+        elif word == ".subsection":
+            is_slow = True
+        elif word == ".previous":
+            is_slow = False
+        elif word == ".irpc":
+            operand, in_letters = line.split(",")[1].strip(), True
+        elif word == ".endr":
+            in_letters = False
+        elif in_letters:
+            continue
+        elif word == ".if":
+            keeps = operand.startswith("v")
+        elif word == ".else":
+            keeps = not keeps
+        elif word == ".endif":
+            keeps = True
+        elif keeps and not is_note:
+            result.append((is_slow, line))
+    return result
