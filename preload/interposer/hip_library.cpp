@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
 
 #include "loader.hpp"
@@ -121,5 +122,9 @@ int hip_library_of_caller(const void* return_address, const char* name) {
   all.index_by_caller.emplace(caller, index);
   return index;
 }
+
+void lock_hip_libraries_for_fork() { libraries().mutex.lock(); }
+void unlock_hip_libraries_in_parent() { libraries().mutex.unlock(); }
+void renew_hip_libraries_lock_in_child() { new (&libraries().mutex) std::shared_mutex; }
 
 }  // namespace ktrace

@@ -28,4 +28,9 @@ int hip_library_of_caller(const void* return_address, const char* name);
 // The copy that `address`, a function of it, belongs to; -1 if it is none, or one too many.
 int hip_library_of_function(const void* address);
 
+// Around fork, so that the child does not inherit a lock whose owner it does not have.
+void lock_hip_libraries_for_fork();
+void unlock_hip_libraries_in_parent();
+void renew_hip_libraries_lock_in_child();
+
 }  // namespace ktrace

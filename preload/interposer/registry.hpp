@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <new>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -52,7 +53,9 @@ class Registry {
   const FunctionBuilds* find_host_function(const void* host_function);
 
   void lock_for_fork() { m_mutex.lock(); }
-  void unlock_after_fork() { m_mutex.unlock(); }
+  void unlock_in_parent() { m_mutex.unlock(); }
+  // A read-write lock knows its owner by a thread id that the child does not have: it cannot be unlocked there.
+  void renew_lock_in_child() { new (&m_mutex) std::shared_mutex; }
 
  private:
   struct Object {

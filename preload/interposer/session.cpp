@@ -101,6 +101,7 @@ void Session::close() {
 }
 
 void Session::lock_for_fork() {
+  lock_hip_libraries_for_fork();
   m_registry.lock_for_fork();
   m_device_mutex.lock();
   m_streams.lock_for_fork();
@@ -111,7 +112,8 @@ void Session::unlock_in_parent() {
   m_losses.unlock_after_fork();
   m_streams.unlock_after_fork();
   m_device_mutex.unlock();
-  m_registry.unlock_after_fork();
+  m_registry.unlock_in_parent();
+  unlock_hip_libraries_in_parent();
 }
 
 // Modules and functions are the parent's, as far as its HIP still answers. Buffers, the writer and the file are not: their
@@ -126,7 +128,11 @@ void Session::restart_in_child() {
   m_dispatches = 0;
   m_recorder = std::make_unique<Recorder>(m_config, &m_status, &m_losses);
   m_is_new_in_child = true;
-  unlock_in_parent();
+  m_losses.unlock_after_fork();
+  m_streams.unlock_after_fork();
+  m_device_mutex.unlock();
+  m_registry.renew_lock_in_child();
+  renew_hip_libraries_lock_in_child();
 }
 
 }  // namespace ktrace

@@ -178,38 +178,66 @@ class Process:
     realtime_ns: int
 
 
-def _count(say: str) -> Any:
-    return field(default=0, metadata={"say": say})
+def _count(one: str, many: str) -> Any:
+    return field(default=0, metadata={"one": one, "many": many})
 
 
 @dataclass(frozen=True)
 class Losses:
     """What is missing, repaired or assumed. All counts; every command reports those above 0."""
 
-    torn_bytes: int = _count("bytes at the file's end are no whole chunk")
-    skipped_bytes: int = _count("damaged bytes were skipped")
-    damaged_chunks: int = _count("chunks failed their checksum")
-    missing_chunks: int = _count("chunks are missing")
-    unknown_chunks: int = _count("chunks of an unknown type were skipped")
-    not_closed: int = _count("recording was not closed: its process was killed or the file cut")
-    untraced_launches: int = _count("launches of annotated kernels were not traced")
-    unread_code_objects: int = _count("code objects could not be read")
-    unreadable_dispatches: int = _count("dispatches could not be decoded")
-    failed_dispatches: int = _count("dispatches ended with a HIP error")
-    missing_waves: int = _count("waves have no record")
-    unfinished_waves: int = _count("waves never reached their end")
-    torn_waves: int = _count("waves have a damaged header")
-    dropped_words: int = _count("words did not fit their wave's region")
-    truncated_waves: int = _count("waves filled their region")
-    torn_words: int = _count("words are not readable")
-    unnamed_events: int = _count("events have an id without a name")
-    unclosed_slices: int = _count("ranges have no end")
-    stray_ends: int = _count("ends have no begin")
-    stray_values: int = _count("payloads belong to no event")
-    clamped_slices: int = _count("ranges ended before their begin")
-    long_gaps: int = _count("gaps are longer than the 32-bit clock can tell")
-    out_of_window: int = _count("waves lie outside their dispatch's host times")
-    unmatched_edges: int = _count("ends of arrows have no other end")
+    torn_bytes: int = _count(
+        "byte at the file's end is no whole chunk", "bytes at the file's end are no whole chunk"
+    )
+    skipped_bytes: int = _count("damaged byte was skipped", "damaged bytes were skipped")
+    damaged_chunks: int = _count("chunk failed its checksum", "chunks failed their checksum")
+    missing_chunks: int = _count("chunk is missing", "chunks are missing")
+    unknown_chunks: int = _count(
+        "chunk of an unknown type was skipped", "chunks of an unknown type were skipped"
+    )
+    not_closed: int = _count(
+        "recording was not closed: its process was killed or the file cut",
+        "recordings were not closed: their processes were killed or the files cut",
+    )
+    untraced_launches: int = _count(
+        "launch of an annotated kernel was not traced",
+        "launches of annotated kernels were not traced",
+    )
+    unread_code_objects: int = _count(
+        "code object could not be read", "code objects could not be read"
+    )
+    unreadable_dispatches: int = _count(
+        "dispatch could not be decoded", "dispatches could not be decoded"
+    )
+    failed_dispatches: int = _count(
+        "dispatch ended with a HIP error", "dispatches ended with a HIP error"
+    )
+    missing_waves: int = _count("wave has no record", "waves have no record")
+    unfinished_waves: int = _count("wave never reached its end", "waves never reached their end")
+    torn_waves: int = _count("wave has a damaged header", "waves have a damaged header")
+    dropped_words: int = _count(
+        "word did not fit its wave's region", "words did not fit their wave's region"
+    )
+    truncated_waves: int = _count("wave filled its region", "waves filled their region")
+    torn_words: int = _count("word is not readable", "words are not readable")
+    unnamed_events: int = _count(
+        "event has an id without a name", "events have an id without a name"
+    )
+    unclosed_slices: int = _count("range has no end", "ranges have no end")
+    stray_ends: int = _count("end has no begin", "ends have no begin")
+    stray_values: int = _count("payload belongs to no event", "payloads belong to no event")
+    clamped_slices: int = _count("range ended before its begin", "ranges ended before their begin")
+    long_gaps: int = _count(
+        "gap is longer than the 32-bit clock can tell",
+        "gaps are longer than the 32-bit clock can tell",
+    )
+    out_of_window: int = _count(
+        "wave lies outside its dispatch's host times",
+        "waves lie outside their dispatch's host times",
+    )
+    unmatched_edges: int = _count(
+        "end of an arrow has no other end", "ends of arrows have no other end"
+    )
 
     def counted(self) -> dict[str, int]:
         """Return the counts above 0, in order of the file, the launch, the wave, the word."""
@@ -217,8 +245,11 @@ class Losses:
 
     def sentences(self) -> list[str]:
         """Return one line of words for each count above 0."""
-        say = {f.name: f.metadata["say"] for f in fields(self)}
-        return [f"{count:,} {say[name]}" for name, count in self.counted().items()]
+        words = {f.name: f.metadata for f in fields(self)}
+        return [
+            f"{count:,} {words[name]['one' if count == 1 else 'many']}"
+            for name, count in self.counted().items()
+        ]
 
 
 @dataclass(frozen=True)

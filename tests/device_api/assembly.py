@@ -117,22 +117,23 @@ class Listing:
 
     def _next(self, index: int, way_taken: Way) -> list[int]:
         instruction = self.instructions[index]
-        opcode, target = instruction.opcode, instruction.target
-        if opcode == "s_endpgm":
+        if instruction.opcode == "s_endpgm":
             return []
-        if not target:
+        if not instruction.target:
             return [index + 1]
-        to = self.labels.get(target)
-        if opcode == "s_branch":
-            return [] if to is None else [to]
-        assert to is not None, target
-        if ".Lktrace_" not in target:
+        to = self.labels[instruction.target]
+        if instruction.opcode == "s_branch":
+            return [to]
+        if ".Lktrace_" not in instruction.target:
             return [index + 1, to]
-        if "cold" in target:
-            return [index + 1 if way_taken is Way.RECORDED else to]
-        if "done" in target:  # "not recorded" of a slow path, or of the begin of a range
-            return [to if way_taken is Way.NOT_RECORDED else index + 1]
-        return [index + 1]  # neither long nor polled again
+        return [to if _is_taken(instruction.target, way_taken) else index + 1]
+
+
+def _is_taken(target: str, way_taken: Way) -> bool:
+    """Whether a marker's own branch is taken: never to a long span, nor to poll the clock again."""
+    if "cold" in target:
+        return way_taken is not Way.RECORDED
+    return "done" in target and way_taken is Way.NOT_RECORDED
 
 
 def kinds(instructions: list[Instruction]) -> Counter[str]:
@@ -153,7 +154,9 @@ def metadata(text: str, kernel: str) -> dict[str, int]:
     """Registers of `kernel` as its metadata says, and its occupancy in waves per SIMD."""
     body = text[text.index(f"\n{kernel}:") :]
     entry = next(
-        part for part in text.split("  - .agpr_count:")[1:] if f".name:           {kernel}\n" in part
+        part
+        for part in text.split("  - .agpr_count:")[1:]
+        if f".name:           {kernel}\n" in part
     )
     numbers = {
         name: int(found[1])
@@ -179,30 +182,34 @@ def _lines_of(text: str, kernel: str) -> list[str]:
 
 def _without_directives(lines: list[str]) -> list[tuple[bool, str]]:
     """Drop notes, evaluate what the markers ask the assembler, and tell the slow paths apart."""
-    result: list[tuple[bool, str]] = []
-    is_slow = is_note = in_letters = False
-    keeps = True  # of the two branches on whether an operand is a vector register
-    operand = ""
-    for line in (one.split(";")[0].split("//")[0].rstrip() for one in lines):
-        word = line.split()[0] if line.split() else ""
+    reader = _Directives()
+    bare = (line.split(";")[0].split("//")[0].rstrip() for line in lines)
+    return [(reader.is_slow, line) for line in bare if reader.keeps(line)]
+
+
+@dataclass
+class _Directives:
+    """Where in the assembler's conditions and sections a line is."""
+
+    is_slow: bool = False  # in the subsection of slow paths
+    is_note: bool = False
+    in_letters: bool = False  # of the loop over the letters of an operand
+    in_vector: bool = False  # of the code for an operand in a vector register
+    in_scalar: bool = False
+    operand: str = ""
+
+    def keeps(self, line: str) -> bool:
+        """Take in one line; false if it assembles to nothing."""
+        word = next(iter(line.split()), "")
         if word in (".pushsection", ".popsection"):
-            is_note = word == ".pushsection"
-        elif word == ".subsection":
-            is_slow = True
-        elif word == ".previous":
-            is_slow = False
-        elif word == ".irpc":
-            operand, in_letters = line.split(",")[1].strip(), True
-        elif word == ".endr":
-            in_letters = False
-        elif in_letters:
-            continue
-        elif word == ".if":
-            keeps = operand.startswith("v")
-        elif word == ".else":
-            keeps = not keeps
-        elif word == ".endif":
-            keeps = True
-        elif keeps and not is_note:
-            result.append((is_slow, line))
-    return result
+            self.is_note = word == ".pushsection"
+        elif word in (".subsection", ".previous"):
+            self.is_slow = word == ".subsection"
+        elif word in (".irpc", ".endr"):
+            self.in_letters = word == ".irpc"
+            self.operand = line.split(",")[1].strip() if self.in_letters else self.operand
+        elif word in (".if", ".else", ".endif") and not self.in_letters:
+            self.in_vector, self.in_scalar = word == ".if", word == ".else"
+        is_vector = self.operand.startswith("v")
+        is_other_case = (self.in_vector and not is_vector) or (self.in_scalar and is_vector)
+        return not (self.is_note or self.in_letters or is_other_case)

@@ -1,17 +1,13 @@
 """Count what markers cost and write docs/reference/cost-model.md.
 
-`python tests/device_api/cost_model.py` rewrites the page with the compilers at hand; a section whose
-compiler is not there, or is of another version, stays as it is. test_cost_model.py compares the page with
-what is measured.
+`python -m device_api.cost_model`, in tests/, rewrites the page with the compilers at hand; sections
+of compilers that are not there stay. test_cost_model.py compares the page with what is measured.
 """
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "src")]
 
 from device_api.assembly import Instruction, Listing, Way, kinds, lgkm_waits, metadata
 from device_api.build import ENABLE, HEADERS, INCLUDE
@@ -52,7 +48,9 @@ extern "C" __global__ void k(int* out, unsigned n, float f KTRACE_PARAM) {{
 """
 )
 UNIFORM, SPECIALISED = "n != 7", "threadIdx.x < 128"
-PLAIN = HEADERS + 'extern "C" __global__ void k(int* out KTRACE_PARAM) { KTRACE_WAVE(t); out[0] = 1; }'
+PLAIN = (
+    HEADERS + 'extern "C" __global__ void k(int* out KTRACE_PARAM) { KTRACE_WAVE(t); out[0] = 1; }'
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class MarkerCost:
     not_recorded: int
     partly_active: int
     specialised: int  # in a wave-specialised branch
-    specialised_valu: int
+    specialised_valu: int  # in the whole kernel
     sgpr: int
     vgpr: int
     specialised_vgpr: int
@@ -86,6 +84,7 @@ class LoopCost:
     partial: int
     made_full: int
     drained: int
+    mfma: str  # after each marker, up to the next one
     sgpr: int
     vgpr: int
     occupancy: int
@@ -149,7 +148,7 @@ def _marker_cost(compiler: Compiler, name: str, marker: str) -> MarkerCost:
         sum(added[Way.NOT_RECORDED].values()),
         sum(added[Way.PARTLY_ACTIVE].values()),
         sum(special.values()),
-        special["valu"],
+        _added_valu(compiler, marker, SPECIALISED),
         uniform_registers["sgpr"],
         uniform_registers["vgpr"],
         special_registers["vgpr"],
@@ -176,6 +175,13 @@ def _added(compiler: Compiler, marker: str, condition: str, way: Way) -> dict[st
         counts.append(by_kind)
     with_marker, without = counts
     return {kind: with_marker[kind] - without[kind] for kind in with_marker}
+
+
+def _added_valu(compiler: Compiler, marker: str, condition: str) -> int:
+    """Count the vector instructions that `marker` adds to the whole kernel, slow paths apart."""
+    texts = (_loop(compiler, marker, condition), _loop(compiler, "", condition))
+    with_marker, without = (kinds(Listing(text, "k").main)["valu"] for text in texts)
+    return with_marker - without
 
 
 def _added_registers(compiler: Compiler, marker: str, condition: str) -> dict[str, int]:
@@ -217,12 +223,27 @@ def loop_costs(compiler: Compiler) -> list[LoopCost]:
                 partial,
                 made_full,
                 drained,
+                ", ".join(map(str, mfma_groups(cycle))),
                 registers["sgpr"],
                 registers["vgpr"],
                 registers["occupancy"],
             )
         )
     return costs
+
+
+def mfma_groups(cycle: list[Instruction]) -> list[int]:
+    """Count the MFMAs from each reading of the clock to the next; the largest group is first."""
+    groups = [0]
+    for one in cycle:
+        if one.opcode == "s_memtime":
+            groups.append(0)
+        groups[-1] += one.kind == "mfma"
+    before, *after = groups
+    if not after:
+        return [before]
+    after[-1] += before
+    return max(after[i:] + after[:i] for i in range(len(after)))
 
 
 def _pairs(cycle: list[Instruction]) -> list[tuple[Instruction, Instruction]]:
@@ -238,8 +259,8 @@ def _drained(cycle: list[Instruction]) -> tuple[int, int]:
     """Follow LDS operations in flight around the loop.
 
     Returns:
-        How many of the compiler's partial waits find done, because of a marker, what they would have left in
-        flight; and how many LDS operations in flight the markers' waits drain.
+        How many of the compiler's partial waits find done, because of a marker, what they would
+        have left in flight; and how many LDS operations in flight the markers' waits drain.
     """
     made_full = drained = 0
     flying = untraced = 0  # with and without the markers' waits
@@ -267,8 +288,9 @@ def section_of(compiler: Compiler) -> str:
     lines = [
         f"## {title_of(compiler)}",
         "",
-        f"`KTRACE_WAVE` alone: {kernel.plain} instructions become {kernel.enabled} (most of them run once, and only if"
-        f" the wave is recorded), SGPRs {kernel.plain_sgpr} → {kernel.sgpr}, VGPRs {kernel.plain_vgpr} → {kernel.vgpr}.",
+        f"`KTRACE_WAVE` alone: {kernel.plain} instructions become {kernel.enabled} (most of them run"
+        " once, and only if the wave is recorded), SGPRs"
+        f" {kernel.plain_sgpr} → {kernel.sgpr}, VGPRs {kernel.plain_vgpr} → {kernel.vgpr}.",
         "",
         "| marker | instructions | SMEM | `s_nop` | `lgkmcnt(0)` | not recorded | partly active"
         " | in a wave branch | VALU there | SGPR | VGPR | VGPR there |",
@@ -280,9 +302,10 @@ def section_of(compiler: Compiler) -> str:
         lines.append(f"| {name} | {' | '.join(map(str, [*numbers[:-3], *signed]))} |")
     lines += [
         "",
-        "| pipelined loop | instructions | SALU | VALU | `lgkmcnt(0)` of markers | … of the compiler | partial waits"
-        " | made full | LDS drained | SGPR | VGPR | waves/SIMD |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "| pipelined loop | instructions | SALU | VALU | `lgkmcnt(0)` of markers | … of the compiler"
+        " | partial waits | made full | LDS drained | MFMA after each marker | SGPR | VGPR"
+        " | waves/SIMD |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     lines += [f"| {' | '.join(map(str, vars(loop).values()))} |" for loop in loop_costs(compiler)]
     return "\n".join([*lines, ""])

@@ -15,6 +15,7 @@ from support.hip import library_path
 from support.trace_buffer import Choice, Triple, WaveTrace, control_block, read_wave, waves_of
 
 TESTS = Path(__file__).parents[1]
+EVERY_WAVE = Choice()
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Device:
 
     def __init__(self, target: str) -> None:
         path = [str(TESTS), *sys.path]
-        environment = {"KTRACE_SOFT_ARCH": target, "PYTHONPATH": os.pathsep.join(filter(None, path))}
+        paths = os.pathsep.join(filter(None, path))
+        environment = {"KTRACE_SOFT_ARCH": target, "PYTHONPATH": paths}
         self._child = subprocess.Popen(
             [sys.executable, "-m", "device_api.device_process", str(library_path())],
             env=os.environ | environment,
@@ -55,9 +57,9 @@ class Device:
         *,
         grid: Triple = (2, 1, 1),
         block: Triple = (256, 1, 1),
-        choice: Choice | None = Choice(),
+        choice: Choice | None = EVERY_WAVE,
     ) -> Traced:
-        """Launch `kernel`; arrays travel to the device and back. Without a choice the sink is null."""
+        """Launch `kernel`; arrays travel to the device and back. No choice: a null sink."""
         slots = waves_of(grid, block)
         control, regions = None, None
         if choice is not None:

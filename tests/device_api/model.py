@@ -153,6 +153,12 @@ def tokens_of_some_lanes(_threads: Lanes, values: Lanes, n: int) -> Story:
     ]
 
 
+def begins_again(_threads: Lanes, values: Lanes, n: int) -> Story:
+    odd = ["mark odd 1"] if (values & 1).any() else []
+    even = ["mark even 2"] if not (values & 1).all() else []
+    return [*(f"range trip {i}" for i in range(n)), either(odd, even)]
+
+
 def payloads(threads: Lanes, _values: Lanes, n: int) -> Story:
     quarter = 0.25 * n
     return [
@@ -193,6 +199,7 @@ MODELS: dict[str, Callable[[Lanes, Lanes, int], Story]] = {
         ranges_left_early,
         tokens,
         tokens_of_some_lanes,
+        begins_again,
         payloads,
         long_spans,
     )

@@ -3,6 +3,7 @@
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
@@ -37,17 +38,13 @@ def read_notes(path: Path) -> list[Note]:
         sections = [s for s in elf.iter_sections() if s.name == ".note.ktrace"]
         assert all(s["sh_type"] == "SHT_NOTE" for s in sections)
         assert all(s["sh_flags"] & 2 for s in sections), "allocated"
-        return [
-            note for s in sections for note in _notes_of(s.data(), s["sh_addr"])
-        ]
+        return [note for s in sections for note in _notes_of(s.data(), s["sh_addr"])]
 
 
 def read_functions(path: Path) -> list[Symbol]:
     with path.open("rb") as file:
-        symbols = ELFFile(file).get_section_by_name(".symtab")
-        if symbols is None:
-            file.seek(0)
-            symbols = ELFFile(file).get_section_by_name(".dynsym")
+        elf = ELFFile(file)
+        symbols: Any = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
         return [
             Symbol(s.name, s["st_value"], s["st_value"] + s["st_size"])
             for s in symbols.iter_symbols()

@@ -74,7 +74,7 @@ def test_a_host_compiler_that_knows_no_gpu_takes_the_header(
 
 
 def _kernel(body: str, before: str = "") -> str:
-    head = "extern \"C\" __global__ void k(int* out, float f KTRACE_PARAM)"
+    head = 'extern "C" __global__ void k(int* out, float f KTRACE_PARAM)'
     return f"{HEADERS}{before}\n{head} {{ KTRACE_WAVE(t); {body} out[0] = static_cast<int>(f); }}"
 
 
@@ -88,7 +88,7 @@ LANE = "ktrace: a lane's name has at most 15 characters; shorten it"
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (_kernel("const char* name = \"x\"; KTRACE_MARK(t, name);"), LITERAL),
+        (_kernel('const char* name = "x"; KTRACE_MARK(t, name);'), LITERAL),
         (_kernel("KTRACE_RANGE(t, name);", 'constexpr char name[] = "x";'), LITERAL),
         (_kernel('KTRACE_PUSH(t, u8"x");'), LITERAL),
         (_kernel('KTRACE_MARK(t, "50%");'), CHARACTERS),
@@ -126,7 +126,9 @@ def test_the_2048th_marker_may_be_a_range(compiler: Compiler) -> None:
 
 def test_an_unsupported_target_is_refused_with_what_to_do() -> None:
     compiler = replace(any_compiler("gfx942"), target="gfx1100")
-    message = "this GPU target is not supported; gfx90a, gfx942 and gfx950 are. Build others without"
+    message = (
+        "this GPU target is not supported; gfx90a, gfx942 and gfx950 are. Build others without"
+    )
 
     with pytest.raises(CompileError, match=re.escape(message)):
         compiler.hip(_kernel(""), ENABLE, includes=[INCLUDE])
@@ -158,7 +160,7 @@ def test_uniform_values_that_vector_instructions_made_are_payloads(compiler: Com
     """LLVM 22 hands them over in vector registers where scalar ones are asked for."""
     source = _kernel(
         'KTRACE_MARK(t, "x", f * 0.5f, static_cast<int>(f * 0.25f), static_cast<double>(f) / 3,'
-        ' static_cast<long>(f * 3.5f), f > 1.5f, f);'
+        " static_cast<long>(f * 3.5f), f > 1.5f, f);"
     )
 
     build(compiler, source)
@@ -168,7 +170,10 @@ ANNOTATED = """
 #include <mini_hip.hpp>
 #include <ktrace/ktrace.hpp>
 KTRACE_EDGE("load", "mma");
-__device__ __noinline__ int deep(int x KTRACE_FN_PARAM(t)) { KTRACE_MARK(t, "deep", x); return x * 3; }
+__device__ __noinline__ int deep(int x KTRACE_FN_PARAM(t)) {
+  KTRACE_MARK(t, "deep", x);
+  return x * 3;
+}
 template <int Step> __device__ int twice(int x KTRACE_INLINE_PARAM(t)) {
   KTRACE_RANGE(t, "twice", KTRACE_LANE("valu"));
   return deep(x * Step KTRACE_FN_ARG(t));

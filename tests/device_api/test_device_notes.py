@@ -1,11 +1,14 @@
 """The notes of markers, read back from the code object."""
 
+import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from device_api.build import ENABLE, HEADERS, INCLUDE, build
 from device_api.launch import Device
@@ -26,7 +29,10 @@ template <int N> struct Op {
     return x * N;
   }
 };
-__device__ __noinline__ int apart(int x KTRACE_FN_PARAM(t)) { KTRACE_MARK(t, "apart", x); return x * 7; }
+__device__ __noinline__ int apart(int x KTRACE_FN_PARAM(t)) {
+  KTRACE_MARK(t, "apart", x);
+  return x * 7;
+}
 extern "C" __global__ void everywhere(int* out, const int* in, unsigned n KTRACE_PARAM) {
   KTRACE_WAVE(t);
   int x = in[threadIdx.x];
@@ -60,7 +66,8 @@ extern "C" __global__ void unannotated(int* out) { out[threadIdx.x] = 1; }
 
 @pytest.fixture
 def everywhere(compiler: Compiler) -> Path:
-    return build(compiler, EVERYWHERE).path
+    path: Path = build(compiler, EVERYWHERE).path
+    return path
 
 
 def events(path: Path) -> list[Note]:
@@ -135,10 +142,9 @@ def test_a_marker_without_payload_points_at_its_first_instruction(everywhere: Pa
 
 
 def _file_offset(path: Path) -> int:
-    from elftools.elf.elffile import ELFFile
-
+    """How much higher code is in memory than in the file."""
     with path.open("rb") as file:
-        section = ELFFile(file).get_section_by_name(".text")
+        section: Any = ELFFile(file).get_section_by_name(".text")
         return int(section["sh_addr"] - section["sh_offset"])
 
 
@@ -146,10 +152,9 @@ def test_only_the_annotated_kernel_has_a_kernel_note(everywhere: Path) -> None:
     functions = {symbol.name: symbol for symbol in read_functions(everywhere)}
     kernels = [note for note in read_notes(everywhere) if note.type == KERNEL]
 
-    assert [functions["everywhere"].begin <= n.pc < functions["everywhere"].end for n in kernels] == [
-        True
-    ]
-    assert {note.unit_key for note in read_notes(everywhere)} == {kernels[0].unit_key}
+    (kernel,) = kernels
+    assert functions["everywhere"].begin <= kernel.pc < functions["everywhere"].end
+    assert {note.unit_key for note in read_notes(everywhere)} == {kernel.unit_key}
 
 
 def test_edges_are_notes_of_the_unit(everywhere: Path) -> None:
@@ -159,8 +164,6 @@ def test_edges_are_notes_of_the_unit(everywhere: Path) -> None:
 
 
 def test_strip_keeps_the_notes(everywhere: Path, tmp_path: Path) -> None:
-    import shutil
-
     strip = shutil.which("llvm-strip-19") or shutil.which("llvm-strip")
     if not strip:
         pytest.skip("llvm-strip is not installed")
@@ -223,8 +226,9 @@ def link_two_units(compiler: Compiler, folder: Path, *, lto: bool) -> Path:
         source = folder / f"{name}.hip"
         source.write_text(f'{HEADERS}#include "shared.hpp"\n{text}')
         bitcode, made = source.with_suffix(".bc"), source.with_suffix(".o")
-        flags = ["-x", "hip", "--offload-device-only", "-nogpuinc", "-nogpulib", "-std=c++17", "-O3"]
-        flags += [f"--offload-arch={compiler.target}", "-fgpu-rdc", "--no-gpu-bundle-output", ENABLE]
+        flags = ["-x", "hip", "--offload-device-only", "-nogpuinc", "-nogpulib", "-std=c++17"]
+        flags += [f"--offload-arch={compiler.target}", "-fgpu-rdc", "--no-gpu-bundle-output"]
+        flags += ["-O3", ENABLE]
         includes = [f"-I{MINI_HIP}", f"-I{INCLUDE}"]
         emit = ["-emit-llvm", "-c", source.name, "-o", str(bitcode)]
         subprocess.run([*compiler.driver, *flags, *includes, *emit], cwd=folder, check=True)
@@ -267,8 +271,12 @@ def test_two_units_keep_their_names(
 
 def test_functions_of_discarded_kernels_leave_no_note(compiler: Compiler, tmp_path: Path) -> None:
     """A COMDAT function that nobody calls is emitted in no unit."""
-    source = HEADERS + SHARED + MAIN.replace("x += other(x KTRACE_FN_ARG(t));", "").replace(
-        "x += templated<7>(x KTRACE_FN_ARG(t));", ""
+    source = (
+        HEADERS
+        + SHARED
+        + MAIN.replace("x += other(x KTRACE_FN_ARG(t));", "").replace(
+            "x += templated<7>(x KTRACE_FN_ARG(t));", ""
+        )
     )
     path = build(compiler, source.replace("#pragma once", "")).path
 

@@ -228,7 +228,7 @@ def test_where_both_streams_meet_each_lost_word_is_counted(
         assert wave.lost == wave.main_attempted + wave.side_attempted - main - side
         assert kept[:main] == tags(whole, slot)[:main], "no side word overwrote a main word"
         if side:
-            # A token is a word number, so a STOP in the side stream differs by where its START lies.
+            # A token is a word number: a STOP in the side stream differs by where its START is.
             assert _without_stops(kept[-side:]) == _without_stops(tags(whole, slot)[-side:])
 
 

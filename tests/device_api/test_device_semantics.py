@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from device_api.build import Built, build
+from device_api.build import INCLUDE, Built, build
 from device_api.launch import Device, Traced
 from device_api.model import MODELS, Either, agrees, told
 from ktrace_cli.trace_file.layout import Kind
 from support.compile_kernel import Compiler
-from support.trace_buffer import Choice, Triple, WaveTrace
+from support.trace_buffer import Choice, Triple
 
 N = 5
+EVERY_WAVE = Choice()
 WHOLE_BLOCK, PARTIAL_LAST_WAVE = (256, 1, 1), (200, 1, 1)
 LONG_ENOUGH = 200  # sleeps of 8,128 cycles: past the limit of a span word
 VARIANTS = [
@@ -57,13 +58,14 @@ def run(
     *,
     n: int = N,
     block: Triple = WHOLE_BLOCK,
-    choice: Choice | None = Choice(),
+    choice: Choice | None = EVERY_WAVE,
 ) -> Traced:
     arguments = [np.zeros(256, np.int32), values, ctypes.c_uint(n)]
     return device.trace(built.path, kernel, arguments, block=block, choice=choice)
 
 
-def disagreements(traced: Traced, built: Built, kernel: str, values: Any, n: int, items: int) -> str:
+def disagreement(traced: Traced, built: Built, kernel: str, values: Any, n: int, items: int) -> str:
+    """Say where the model and the recording differ; empty if nowhere."""
     for slot, wave in enumerate(traced.waves):
         threads = np.arange(64) + 64 * (slot % 4)
         threads = threads[threads < items]
@@ -86,7 +88,7 @@ def test_each_event_is_recorded_once_and_in_order(
         for block in (WHOLE_BLOCK, PARTIAL_LAST_WAVE):
             traced = run(device, built, kernel, values, n=n, block=block)
 
-            assert not disagreements(traced, built, kernel, values, n, block[0])
+            assert not disagreement(traced, built, kernel, values, n, block[0])
 
 
 @pytest.mark.parametrize("kernel", MODELS)
@@ -94,19 +96,13 @@ def test_results_are_those_of_the_unannotated_kernel(
     device: Device, compiler: Compiler, patterns: str, kernel: str
 ) -> None:
     built = build(compiler, patterns)
-    plain = Built(compiler.hip(patterns, "-O3", includes=[_include()]), {}, 0)
+    plain = Built(compiler.hip(patterns, "-O3", includes=[INCLUDE]), {}, 0)
 
     for values in INPUTS:
         wanted = run(device, plain, kernel, values, choice=None).outputs[0]
 
         assert (run(device, built, kernel, values).outputs[0] == wanted).all()
         assert (run(device, built, kernel, values, choice=None).outputs[0] == wanted).all()
-
-
-def _include() -> Any:
-    from device_api.build import INCLUDE
-
-    return INCLUDE
 
 
 @pytest.mark.parametrize("kernel", MODELS)
@@ -236,7 +232,3 @@ def test_the_model_refuses_what_is_wrong() -> None:
     assert not agrees(["x", arms, "y"], ["x", "a", "y"])
     assert not agrees(["x"], ["x", "x"])
     assert not agrees(["x"], [])
-
-
-def _waves(traced: Traced) -> list[WaveTrace]:
-    return [wave for wave in traced.waves if wave]

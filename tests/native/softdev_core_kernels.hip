@@ -28,11 +28,11 @@ extern "C" __global__ void transpose(const float* in, float* out, int rows, int 
     if (u < rows && v + k < columns) out[(v + k) * rows + u] = tile[threadIdx.x][threadIdx.y + k];
 }
 
-extern "C" __global__ void histogram(const unsigned char* in, u32* out, int n) {
+extern "C" __global__ void histogram(const unsigned char* in, u32* out, int n, int stride) {
   __shared__ u32 bins[256];
   for (u32 k = threadIdx.x; k < 256; k += blockDim.x) bins[k] = 0;
   __syncthreads();
-  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < (u32)n; i += gridDim.x * blockDim.x)
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < (u32)n; i += stride)
     __hip_atomic_fetch_add(&bins[in[i]], 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
   __syncthreads();
   for (u32 k = threadIdx.x; k < 256; k += blockDim.x)

@@ -100,11 +100,14 @@ def test_a_non_canonical_address_is_a_fault() -> None:
 
 def test_running_over_the_end_of_an_allocation_says_by_how_much() -> None:
     # 256 bytes are allocated; the page that follows their page is nobody's.
-    body = LOAD_ARGUMENT + """
+    body = (
+        LOAD_ARGUMENT
+        + """
   v_and_b32 v0, 0x3ff, v0
   v_lshlrev_b32 v1, 8, v0
   global_store_dword v1, v0, s[4:5]
 """
+    )
 
     message = fault(body, np.zeros(64, np.uint32))
 
@@ -115,7 +118,9 @@ def test_running_over_the_end_of_an_allocation_says_by_how_much() -> None:
 
 
 def test_one_bad_lane_is_found_among_good_ones() -> None:
-    body = LOAD_ARGUMENT + """
+    body = (
+        LOAD_ARGUMENT
+        + """
   v_and_b32 v0, 0x3ff, v0
   v_mov_b32 v2, s4
   v_mov_b32 v3, s5
@@ -124,6 +129,7 @@ def test_one_bad_lane_is_found_among_good_ones() -> None:
   v_cndmask_b32 v2, v2, v0, vcc
   global_load_dword v4, v[2:3], off
 """
+    )
 
     message = fault(body)
 
@@ -176,5 +182,3 @@ def test_the_place_is_that_of_the_instruction() -> None:
     message = fault("  s_nop 0\n  s_nop 0\n  s_trap 7\n", name="other_name")
 
     assert re.search(r"kernel `other_name`, .* pc \+0x8 \[bf920007 s_trap\]: trap 7", message)
-
-

@@ -11,7 +11,12 @@ from support.compile_kernel import Compiler, compilers_for
 from support.hip import Argument, Launch, launch_kernel, launch_kernels
 
 SOURCE = Path(__file__).with_name("softdev_core_kernels.hip").read_text()
-BUILDS = [("gfx90a", "clang-19"), ("gfx942", "clang-19"), ("gfx942", "ziglang"), ("gfx950", "ziglang")]
+BUILDS = [
+    ("gfx90a", "clang-19"),
+    ("gfx942", "clang-19"),
+    ("gfx942", "ziglang"),
+    ("gfx950", "ziglang"),
+]
 Array = npt.NDArray[Any]
 
 
@@ -81,7 +86,7 @@ def test_transpose_through_lds(compiler: Compiler) -> None:
 def test_histogram_with_atomics_in_lds_and_memory(compiler: Compiler) -> None:
     data = random().integers(0, 256, 5000).astype(np.uint8)
 
-    arguments: list[Argument] = [data, np.zeros(256, np.uint32), np.int32(5000)]
+    arguments: list[Argument] = [data, np.zeros(256, np.uint32), np.int32(5000), np.int32(576)]
     _, out = launch(compiler, "histogram", arguments, (3, 1, 1), (192, 1, 1))
 
     assert np.array_equal(out, np.bincount(data, minlength=256))
@@ -184,10 +189,18 @@ def test_matrix_multiplication_through_lds_and_mfma(compiler: Compiler) -> None:
     a = random().integers(-8, 8, (128, 96)).astype(np.float16)
     b = random(2).integers(-8, 8, (192, 96)).astype(np.float16)
 
-    arguments: list[Argument] = [a, b, np.zeros((128, 192), np.float32), np.int32(192), np.int32(96)]
+    arguments: list[Argument] = [
+        a,
+        b,
+        np.zeros((128, 192), np.float32),
+        np.int32(192),
+        np.int32(96),
+    ]
     *_, out = launch(compiler, "gemm", arguments, (3, 2, 1), (256, 1, 1))
 
-    assert np.array_equal(out, a.astype(np.float32) @ b.astype(np.float32).T)  # whole numbers: exact
+    assert np.array_equal(
+        out, a.astype(np.float32) @ b.astype(np.float32).T
+    )  # whole numbers: exact
 
 
 def test_two_runs_have_the_same_times_and_the_same_order(compiler: Compiler) -> None:
@@ -195,7 +208,11 @@ def test_two_runs_have_the_same_times_and_the_same_order(compiler: Compiler) -> 
     data = random().random(groups * 256, np.float32)
 
     def run() -> Array:
-        arguments: list[Argument] = [np.zeros((groups * 4, 4), np.uint64), data, np.zeros(1, np.uint32)]
+        arguments: list[Argument] = [
+            np.zeros((groups * 4, 4), np.uint64),
+            data,
+            np.zeros(1, np.uint32),
+        ]
         return launch(compiler, "times", arguments, (groups, 1, 1), (256, 1, 1))[0]
 
     first, second = run(), run()

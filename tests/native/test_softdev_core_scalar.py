@@ -328,5 +328,3 @@ def test_exec_is_saved_and_combined() -> None:
             cases.add(text, a, 0, 0, (after, int(after != 0)), 64)
 
     cases.check()
-
-

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+
 from support.hip import library_path
 from support.hip_calls import (
     DEVICES,

@@ -4,6 +4,7 @@ import ctypes
 import threading
 
 import pytest
+
 from support.hip_calls import (
     INVALID_VALUE,
     SUCCESS,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from support.compile_kernel import any_compiler
 from support.hip_calls import (
     DEVICE_TO_HOST,
@@ -282,3 +283,21 @@ def test_a_graph_with_a_cycle_is_refused() -> None:
     status = load_hip().hipGraphInstantiateWithFlags(ctypes.byref(executable), graph, 0)
 
     assert status == INVALID_VALUE
+
+
+def test_a_capture_can_go_on_in_a_graph_that_exists(
+    code_object: Path, stream: int, data: int
+) -> None:
+    function = load_function(code_object, "add")
+    graph = out_pointer("hipGraphCreate", 0)
+    begin = load_hip().hipStreamBeginCaptureToGraph
+    handles = (ctypes.c_void_p(stream), ctypes.c_void_p(graph))
+    for _ in range(2):
+        assert begin(*handles, None, None, ctypes.c_size_t(0), GLOBAL) == SUCCESS
+        assert add(function, data, 4, stream) == SUCCESS
+        assert end_capture(stream) == (SUCCESS, graph)
+
+    run(graph, stream)
+
+    assert types_of(graph) == [KERNEL, KERNEL]
+    assert download(data, 64, np.int32).tolist() == [8] * 64

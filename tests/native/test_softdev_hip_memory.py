@@ -1,10 +1,11 @@
-"""Memory of the software device: allocation, copies, fills, and what pointers say about themselves."""
+"""Memory of the software device: allocation, copies, fills, and attributes of pointers."""
 
 import ctypes
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+
 from support.hip_calls import (
     DEFAULT,
     DEVICE_TO_DEVICE,

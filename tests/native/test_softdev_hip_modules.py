@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from support.bundles import HOST_ENTRY, compress_bundle, hip_entry, make_bundle
 from support.compile_kernel import any_compiler, compilers_for
 from support.hip_calls import (

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support.compile_kernel import HEADERS, any_compiler
 from support.hip import library_path
 
@@ -16,7 +17,10 @@ HOST_HEADER = """
 #include <cstdint>
 #include <cstdio>
 #include <mini_hip.hpp>
-struct dim3 { uint32_t x, y, z; dim3(uint32_t a = 1, uint32_t b = 1, uint32_t c = 1) : x(a), y(b), z(c) {} };
+struct dim3 {
+  uint32_t x, y, z;
+  dim3(uint32_t a = 1, uint32_t b = 1, uint32_t c = 1) : x(a), y(b), z(c) {}
+};
 typedef struct ihipStream_t* hipStream_t;
 typedef struct ihipModuleSymbol_t* hipFunction_t;
 typedef unsigned hipError_t;
@@ -61,7 +65,8 @@ int main() {
   hipDeviceSynchronize();
   size_t size = 0;
   hipGetSymbolSize(&size, total);
-  printf("stored %d size %zu outside %u\\n", out[63], size, hipMemcpyToSymbol(total, &three, 4, 13, 1));
+  hipError_t outside = hipMemcpyToSymbol(total, &three, 4, 13, 1);
+  printf("stored %d size %zu outside %u\\n", out[63], size, outside);
   hipFunction_t function;
   hipGetFuncBySymbol(&function, (const void*)&scale);
   printf("%s\\n", hipKernelNameRef(function));
@@ -218,9 +223,7 @@ def code_object() -> Path:
 def test_a_program_with_chevrons_runs(tmp_path: Path, options: tuple[str, ...]) -> None:
     program = build_program(CHEVRONS, tmp_path, *options)
 
-    done = run(
-        [str(program)], LD_LIBRARY_PATH=str(library_path().parent), KTRACE_SOFT_DEVICES="2"
-    )
+    done = run([str(program)], LD_LIBRARY_PATH=str(library_path().parent), KTRACE_SOFT_DEVICES="2")
 
     assert done.stderr == ""
     assert done.stdout == CHEVRONS_OUTPUT

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+
 from support.hip_calls import (
     CONTEXT_IS_DESTROYED,
     HOST_TO_DEVICE,
@@ -110,9 +111,7 @@ def test_an_event_is_not_ready_until_the_host_clock_has_reached_it(
     assert sorted(statuses, reverse=True) == statuses
 
 
-def test_elapsed_time_of_work_under_way_is_not_ready(
-    stream: int, buffers: tuple[int, int]
-) -> None:
+def test_elapsed_time_of_work_under_way_is_not_ready(stream: int, buffers: tuple[int, int]) -> None:
     start = record(stream)
     copy(buffers, stream)
     stop = record(stream)
@@ -291,9 +290,7 @@ def test_threads_share_one_clock() -> None:
     assert now_ns() == moments[0]
 
 
-def test_a_tools_thread_moves_no_clock_but_its_own(
-    stream: int, buffers: tuple[int, int]
-) -> None:
+def test_a_tools_thread_moves_no_clock_but_its_own(stream: int, buffers: tuple[int, int]) -> None:
     copy(buffers, stream)
     event = record(stream)
     before = now_ns()

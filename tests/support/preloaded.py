@@ -81,7 +81,7 @@ def run_preloaded(
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=60,
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr, folder)

@@ -1,7 +1,7 @@
 """Timelines of synthetic recordings, and their slices as plain tuples.
 
-    timeline = decode([Wave(main=[push(LOAD, 1100), pop(1500)])])
-    assert slices(timeline) == [("load", "", 0, 100, 400)]     # name, lane, depth, begin, ticks
+timeline = decode([Wave(main=[push(LOAD, 1100), pop(1500)])])
+assert slices(timeline) == [("load", "", 0, 100, 400)]     # name, lane, depth, begin, ticks
 """
 
 from collections.abc import Sequence

@@ -158,17 +158,20 @@ def _values(pending: list[tuple[int, int]]) -> tuple[Value, ...]:
     return tuple(values)
 
 
+_FORMATS = {
+    ValueType.I32: ("<I", "<i"),
+    ValueType.I64: ("<Q", "<q"),
+    ValueType.F32: ("<I", "<f"),
+    ValueType.F64: ("<Q", "<d"),
+}
+
+
 def _value(value_type: ValueType, bits: int) -> Value:
-    match value_type:
-        case ValueType.BOOL:
-            return bool(bits)
-        case ValueType.I32:
-            return struct.unpack("<i", struct.pack("<I", bits))[0]  # type: ignore[no-any-return]
-        case ValueType.I64:
-            return struct.unpack("<q", struct.pack("<Q", bits))[0]  # type: ignore[no-any-return]
-        case ValueType.F32:
-            return struct.unpack("<f", struct.pack("<I", bits))[0]  # type: ignore[no-any-return]
-        case ValueType.F64:
-            return struct.unpack("<d", struct.pack("<Q", bits))[0]  # type: ignore[no-any-return]
-        case _:
-            return bits
+    if value_type == ValueType.BOOL:
+        assert bits in (0, 1)
+        return bool(bits)
+    if value_type not in _FORMATS:
+        return bits
+    raw, real = _FORMATS[value_type]
+    (value,) = struct.unpack(real, struct.pack(raw, bits))
+    return value  # type: ignore[no-any-return]  # of the type that `real` says

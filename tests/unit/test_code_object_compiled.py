@@ -1,16 +1,19 @@
 """What compilers make of ktrace.hpp is read back: names, lines, places, the trace argument."""
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from elftools.elf.elffile import ELFFile
 
 from ktrace_cli.code_object.containers import find_images
 from ktrace_cli.code_object.contents import CodeObject, Edge
-from ktrace_cli.code_object.elf import read_elf, read_symbols
+from ktrace_cli.code_object.elf import read_elf
 from ktrace_cli.code_object.names import without_sink
 from ktrace_cli.code_object.notes import read_notes
 from ktrace_cli.code_object.reader import read_code_object
+from ktrace_cli.code_object.symbols import read_symbols
+from ktrace_cli.errors import CodeObjectError
 from ktrace_cli.trace_file.layout import Kind
 from support.compile_kernel import compilers_for
 
@@ -120,12 +123,12 @@ def test_our_elf_reader_agrees_with_pyelftools(image, tmp_path):
     with path.open("rb") as file:
         theirs = ELFFile(file)
         sections = [(s.name, s["sh_offset"], s["sh_addr"]) for s in theirs.iter_sections()]
-        symbols = {
+        functions = {
             (symbol.name, symbol["st_value"], symbol["st_size"])
             for table in (".symtab", ".dynsym")
             if (section := theirs.get_section_by_name(table)) is not None
             for symbol in section.iter_symbols()
-            if symbol.name and symbol["st_shndx"] != "SHN_UNDEF"
+            if symbol["st_info"]["type"] == "STT_FUNC"
         }
         # Its notes are right where the alignment is 4.
         notes = [
@@ -135,9 +138,38 @@ def test_our_elf_reader_agrees_with_pyelftools(image, tmp_path):
         ]
 
     assert [(s.name, s.offset, s.address) for s in ours.sections] == sections
-    assert {(s.name, s.value, s.size) for s in read_symbols(ours)} == symbols
-    found, problems = read_notes(ours)
+    found = {(s.name, s.value, s.size) for s in read_symbols(ours) if s.is_function}
+    assert found == functions
+    ours_notes, problems = read_notes(ours)
     assert problems == []
-    assert [(n.owner.decode(), n.offset, len(n.descriptor)) for n in found] == sorted(
+    assert [(n.owner.decode(), n.offset, len(n.descriptor)) for n in ours_notes] == sorted(
         notes, key=lambda n: n[1]
     )
+
+
+def without_section_headers(image: bytes) -> bytes:
+    stripped = bytearray(image)
+    stripped[40:48] = bytes(8)  # e_shoff
+    stripped[60:64] = bytes(4)  # e_shnum, e_shstrndx
+    return bytes(stripped)
+
+
+def test_a_file_that_has_lost_its_section_headers_says_the_same(image, code_object):
+    assert read_code_object(without_section_headers(image)) == code_object
+
+
+def test_no_damage_of_the_loaders_tables_crashes(image):
+    stripped = without_section_headers(image)
+    random = Random(7)
+    dynamic = next(s for s in read_elf(memoryview(image)).segments if s.type == 2)
+    places = [*range(32, 600), *range(dynamic.offset, dynamic.offset + dynamic.size)]
+
+    for _ in range(400):
+        damaged = bytearray(stripped)
+        for place in random.choices(places, k=random.randint(1, 3)):
+            damaged[place : place + 1] = random.choice([b"\0", b"\xff", random.randbytes(1)])
+        try:
+            read = read_code_object(bytes(damaged))
+        except CodeObjectError:
+            continue
+        assert len(read.kernels) in (0, 3)

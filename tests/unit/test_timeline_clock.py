@@ -171,7 +171,9 @@ def test_a_wave_whose_anchors_are_identical_uses_its_device_s_rate() -> None:
 
 def test_a_change_of_the_core_clock_s_rate_bends_the_line() -> None:
     # 2.1 GHz for a millisecond, then 1.05 GHz for another.
-    clock = fit([(0, 0, 0), (0, 2_100_000, 100_000), (1, 2_100_000, 100_000), (1, 3_150_000, 200_000)])
+    clock = fit(
+        [(0, 0, 0), (0, 2_100_000, 100_000), (1, 2_100_000, 100_000), (1, 3_150_000, 200_000)]
+    )
 
     ticks = np.array([1_050_000, 2_625_000])
     assert clock.to_ns(np.array([0, 1]), ticks).tolist() == [500_000, 1_500_000]

@@ -176,9 +176,7 @@ def check_lanes(timeline: Timeline) -> None:
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
-        st.tuples(
-            st.integers(0, 40), st.integers(0, 15), st.integers(0, 40), st.booleans()
-        ),
+        st.tuples(st.integers(0, 40), st.integers(0, 15), st.integers(0, 40), st.booleans()),
         max_size=40,
     )
 )
@@ -202,9 +200,7 @@ def test_any_words_are_shown_or_counted(words: list[tuple[int, int, int, bool]])
     assert len(timeline.slices) == begins + long_begins
     assert len(timeline.instants) == sum(k == 8 for k, _ in kinds)
     assert (timeline.slices["ns"] >= 0).all()
-    assert timeline.losses.torn_words == sum(
-        k in (1, 14, 15) or (k == 0 and s) for k, s in kinds
-    )
+    assert timeline.losses.torn_words == sum(k in (1, 14, 15) or (k == 0 and s) for k, s in kinds)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 8))))
@@ -215,7 +211,7 @@ def test_first_fit_is_first_fit(rows: list[tuple[int, int, int]]) -> None:
     for group, begin, end in rows:
         lanes = free.setdefault(group, [])
         lane = next((i for i, until in enumerate(lanes) if until <= begin), len(lanes))
-        lanes[lane:lane + 1] = [end]
+        lanes[lane : lane + 1] = [end]
         expected.append(lane)
     columns = np.array(rows, np.int64).reshape(-1, 3).T
 

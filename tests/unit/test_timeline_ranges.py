@@ -342,7 +342,11 @@ def test_a_long_range_keeps_its_payload(tmp_path: Path) -> None:
     wave = Wave(
         end=3_000_000,
         main=[value, long_end(WHOLE, 2_000_000)],
-        side=[long_begin(WHOLE, 1_100), long_begin(TILE, 1200, values=[i32(8)]), long_end(TILE, 1_900_000)],
+        side=[
+            long_begin(WHOLE, 1_100),
+            long_begin(TILE, 1200, values=[i32(8)]),
+            long_end(TILE, 1_900_000),
+        ],
     )
 
     timeline = decode([wave], tmp_path)
@@ -370,7 +374,12 @@ def test_payloads_of_nothing_are_counted(tmp_path: Path) -> None:
 
 
 def test_words_that_nobody_writes_are_counted(tmp_path: Path) -> None:
-    words = [raw(1100, 0 << 27 | 5), raw(1100, 1 << 27 | 5), raw(1100, 14 << 27), raw(1100, 15 << 27)]
+    words = [
+        raw(1100, 0 << 27 | 5),
+        raw(1100, 1 << 27 | 5),
+        raw(1100, 14 << 27),
+        raw(1100, 15 << 27),
+    ]
 
     timeline = decode([Wave(main=[*words, mark(MARK, 1200)])], tmp_path)
 
@@ -397,10 +406,13 @@ def test_an_event_of_another_unit_has_that_unit_s_name(tmp_path: Path) -> None:
 
 
 def test_arrows_join_the_kth_occurrences_of_a_workgroup(tmp_path: Path) -> None:
-    loads = [start(LOAD, 1100, token="a"), start(LOAD, 1200, token="b"), stop("a", 1300), stop("b", 1400)]
-    waves = [
-        Wave(wave=0, block=(b, 0, 0), main=loads) for b in (0, 1)
-    ] + [
+    loads = [
+        start(LOAD, 1100, token="a"),
+        start(LOAD, 1200, token="b"),
+        stop("a", 1300),
+        stop("b", 1400),
+    ]
+    waves = [Wave(wave=0, block=(b, 0, 0), main=loads) for b in (0, 1)] + [
         Wave(wave=1, block=(b, 0, 0), main=[phase(MMA, 1500), phase(MMA, 1600), phase_end(1700)])
         for b in (0, 1)
     ]

@@ -181,9 +181,7 @@ def test_headers_that_contradict_their_dispatch_are_torn(tmp_path: Path) -> None
         {"memtime_end": 1 << 60},
         {"realtime_end": 0},
     ]
-    waves = [
-        Wave(wave=w, main=[mark(MARK, 1100)], header=header) for w, header in enumerate(wrong)
-    ]
+    waves = [Wave(wave=w, main=[mark(MARK, 1100)], header=header) for w, header in enumerate(wrong)]
 
     timeline = decode([*waves, Wave(wave=9)], tmp_path)
 

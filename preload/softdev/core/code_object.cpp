@@ -9,6 +9,7 @@
 #include "core/elf.hpp"
 #include "core/machine.hpp"
 #include "core/metadata.hpp"
+#include "core/process_map.hpp"
 #include "core/text.hpp"
 
 namespace ktrace::softdev {
@@ -384,23 +385,26 @@ std::shared_ptr<CodeObject> CodeObject::load(const void* image, size_t size, Mem
 }
 
 size_t CodeObject::elf_size(const void* image) {
+  // A bare pointer: nothing but the process's own map says how far it is safe to read.
+  const uint64_t readable = readable_bytes(image);
   Elf64_Ehdr header;
-  std::memcpy(&header, image, SELFMAG);
-  if (std::memcmp(&header, ELFMAG, SELFMAG) != 0) {
+  if (readable < sizeof header || std::memcmp(image, ELFMAG, SELFMAG) != 0) {
     return 0;
   }
   std::memcpy(&header, image, sizeof header);
-  uint64_t end =
-      std::max<uint64_t>(sizeof header, header.e_phoff + uint64_t{header.e_phentsize} * header.e_phnum);
-  end = std::max(end, header.e_shoff + uint64_t{header.e_shentsize} * header.e_shnum);
+  const uint64_t segments_end = header.e_phoff + uint64_t{header.e_phentsize} * header.e_phnum;
+  const uint64_t sections_end = header.e_shoff + uint64_t{header.e_shentsize} * header.e_shnum;
+  uint64_t end = std::max<uint64_t>({sizeof header, segments_end, sections_end});
   // Sections usually end before their headers, but nothing says that they must.
-  for (unsigned k = 0; k < header.e_phnum && header.e_phentsize == sizeof(Elf64_Phdr); ++k) {
-    Elf64_Phdr segment;
-    std::memcpy(&segment, static_cast<const uint8_t*>(image) + header.e_phoff + k * sizeof segment,
-                sizeof segment);
-    end = std::max(end, segment.p_offset + segment.p_filesz);
+  if (header.e_phentsize == sizeof(Elf64_Phdr) && header.e_phoff < readable && segments_end <= readable) {
+    for (unsigned k = 0; k < header.e_phnum; ++k) {
+      Elf64_Phdr segment;
+      std::memcpy(&segment, static_cast<const uint8_t*>(image) + header.e_phoff + k * sizeof segment,
+                  sizeof segment);
+      end = std::max(end, segment.p_offset + segment.p_filesz);
+    }
   }
-  return static_cast<size_t>(end);
+  return static_cast<size_t>(std::min(end, readable));
 }
 
 const Kernel* CodeObject::find_kernel(const std::string& name) const {

@@ -7,16 +7,10 @@
 
 #include "core/clock.hpp"
 #include "core/machine.hpp"
+#include "core/process_map.hpp"
 #include "core/wave.hpp"
 
 namespace ktrace::softdev {
-
-// A range of host memory that kernels may touch.
-struct Region {
-  uint64_t base = 0;
-  uint64_t end = 0;
-  bool writable = false;
-};
 
 // Which addresses are memory: the registry's ranges first, then the process's own map, read when first needed
 // and trusted for one dispatch.
@@ -39,7 +33,7 @@ class AddressSpace {
 
  private:
   const MemoryRegistry& m_registry;
-  Region m_recent[4];
+  Region m_recent[8];
   unsigned m_next = 0;
   uint64_t m_generation = 0;
   std::vector<Region> m_mappings;
@@ -47,7 +41,6 @@ class AddressSpace {
 
   const Region* find_slowly(uint64_t address, uint64_t size, bool write);
   const Region* remember(const Region& region);
-  void read_mappings();
 };
 
 struct DispatchState {

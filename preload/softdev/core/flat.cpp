@@ -13,9 +13,6 @@ struct LaneAddresses {
   alignas(64) uint64_t at[lanes];
 };
 
-// ------------------------------------------------------------------------------------------------- address
-// formation
-
 void global_addresses(Wave& wave, const Inst& inst, LaneAddresses& addresses) {
   const uint32_t* low = wave.vgpr(inst.vaddr);
   const auto offset = static_cast<uint64_t>(int64_t{inst.imm});
@@ -70,9 +67,6 @@ uint8_t* flat_address(Wave& wave, const Inst& inst, uint64_t address, unsigned s
   }
   return host_address(wave, inst, address, size, write, static_cast<int>(lane));
 }
-
-// -------------------------------------------------------------------------------------------------------
-// whole waves
 
 struct Span {
   uint64_t low = ~uint64_t{0};

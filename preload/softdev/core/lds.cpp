@@ -91,9 +91,6 @@ void write_add_thread(Wave& wave, const Inst& inst) {
   count(wave);
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// atomics
-
 struct DsAtomic {
   AtomicOp op;
   bool returns;
@@ -215,9 +212,6 @@ void append(Wave& wave, const Inst& inst) {
   count(wave);
 }
 
-// ------------------------------------------------------------------------------------------------------
-// permutations
-
 void store_lanes(Wave& wave, unsigned reg, const uint32_t* values) {
   uint32_t* rows = wave.vgpr(reg);
   for_each_lane(wave.exec(), [&](unsigned lane) { rows[lane] = values[lane]; });
@@ -265,9 +259,6 @@ void swizzle(Wave& wave, const Inst& inst) {
   }
   store_lanes(wave, inst.dst, values);
 }
-
-// ------------------------------------------------------------------------------------------- transposing
-// reads (gfx950)
 
 // Every group of 16 lanes reads 16 * 8 bytes as a matrix of elements and gets it transposed: lane l's element
 // j is element l % per_lane ... of the lane that holds row j.

@@ -23,9 +23,6 @@ namespace ktrace::softdev {
 struct Text;     // text.hpp
 class WavePool;  // scheduler.hpp
 
-// ----------------------------------------------------------------------------------------------------------
-// memory
-
 enum class MemoryKind : uint8_t {
   device,           // hipMalloc
   host_pinned,      // hipHostMalloc
@@ -77,9 +74,6 @@ class MemoryRegistry {
   uint64_t m_next_serial = 1;
   bool insert(uint64_t base, size_t size, MemoryKind kind, int device);
 };
-
-// ---------------------------------------------------------------------------------------------------- code
-// objects
 
 struct LoadError : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -167,9 +161,6 @@ class CodeObject {
 };
 
 const char* arch_name(Arch arch);  // "gfx942"
-
-// ---------------------------------------------------------------------------------------------------------
-// devices
 
 // What the virtual hardware looks like. MI300X for gfx942, MI355X for gfx950, one die of MI250X for gfx90a.
 struct Topology {

@@ -1,7 +1,6 @@
 // Which addresses a kernel may touch: the registry's ranges and whatever else the process has mapped.
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 
 #include "core/dispatch.hpp"
 
@@ -11,46 +10,7 @@ namespace {
 
 constexpr uint64_t null_page_end = 65536;  // addresses below are null pointers with an offset
 
-// Start, end and permissions of a line of /proc/self/maps; false if it is none or not readable.
-bool parse_mapping(const char* line, Region& region) {
-  uint64_t base = 0;
-  uint64_t end = 0;
-  char permissions[5] = {};
-  if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &base, &end, permissions) != 3 ||
-      permissions[0] != 'r') {
-    return false;
-  }
-  region = {base, end, permissions[1] == 'w'};
-  return true;
-}
-
-bool is_special(const char* line) { return std::strstr(line, "[vvar]") || std::strstr(line, "[vsyscall]"); }
-
 }  // namespace
-
-void AddressSpace::read_mappings() {
-  m_mappings_read = true;
-  m_mappings.clear();
-  std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (!maps) {
-    return;
-  }
-  char line[1024];
-  while (std::fgets(line, sizeof line, maps)) {
-    Region region;
-    if (!parse_mapping(line, region) || is_special(line)) {
-      continue;
-    }
-    // Neighbours become one range: an access may cross from one mapping into the next.
-    if (!m_mappings.empty() && m_mappings.back().end == region.base &&
-        m_mappings.back().writable == region.writable) {
-      m_mappings.back().end = region.end;
-    } else {
-      m_mappings.push_back(region);
-    }
-  }
-  std::fclose(maps);
-}
 
 const Region* AddressSpace::remember(const Region& region) {
   Region& slot = m_recent[m_next];
@@ -76,7 +36,8 @@ const Region* AddressSpace::find_slowly(uint64_t address, uint64_t size, bool wr
     return remember({allocation->base, allocation->base + allocation->size, true});
   }
   if (!m_mappings_read) {
-    read_mappings();
+    m_mappings = read_process_map();
+    m_mappings_read = true;
   }
   for (const Region& mapping : m_mappings) {
     if (address >= mapping.base && address + size <= mapping.end && (mapping.writable || !write)) {

@@ -133,9 +133,6 @@ void call(Wave& wave, const Inst& inst) {
   branch(wave, inst);
 }
 
-// ------------------------------------------------------------------------------------------------ hardware
-// registers
-
 // simm16 of s_getreg and s_setreg: register, first bit, width.
 struct Field {
   explicit Field(int32_t immediate)

@@ -103,9 +103,6 @@ class Run {
   }
 
   ~Run() {  // after a fault, waves are still resident
-    for (Cu& cu : m_cus) {
-      (void)cu;
-    }
     for (const auto& group : m_groups) {
       for (Wave* wave : group->waves) {
         retire(*wave);

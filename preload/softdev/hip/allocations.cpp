@@ -12,9 +12,12 @@ namespace {
 
 constexpr size_t pitch_alignment = 256;  // bytes
 
-bool counts_as_device_memory(MemoryKind kind) { return kind == MemoryKind::device || kind == MemoryKind::managed; }
+bool counts_as_device_memory(MemoryKind kind) {
+  return kind == MemoryKind::device || kind == MemoryKind::managed;
+}
 
-hipError_t allocate_here(Runtime& runtime, void** pointer, size_t size, MemoryKind kind, unsigned flags) {
+hipError_t allocate_on(Runtime& runtime, int device, void** pointer, size_t size, MemoryKind kind,
+                       unsigned flags) {
   if (pointer == nullptr) {
     return hipErrorInvalidValue;
   }
@@ -22,12 +25,12 @@ hipError_t allocate_here(Runtime& runtime, void** pointer, size_t size, MemoryKi
   if (size == 0) {
     return hipSuccess;
   }
-  DeviceState& state = runtime.device(current_device());
+  DeviceState& state = runtime.device(device);
   const size_t total = state.machine.topology().memory_bytes;
   if (counts_as_device_memory(kind) && (size > total || state.allocated > total - size)) {
     return hipErrorOutOfMemory;
   }
-  void* memory = runtime.registry.allocate(size, kind, current_device());
+  void* memory = runtime.registry.allocate(size, kind, device);
   if (memory == nullptr) {
     return hipErrorOutOfMemory;
   }
@@ -41,11 +44,10 @@ hipError_t allocate_here(Runtime& runtime, void** pointer, size_t size, MemoryKi
 }
 
 hipError_t allocate(void** pointer, size_t size, MemoryKind kind, unsigned flags = 0) {
-  return call(cost::allocation,
-              [&](Runtime& runtime) {
-                const hipError_t error = refuse_during_any_capture(runtime);
-                return error != hipSuccess ? error : allocate_here(runtime, pointer, size, kind, flags);
-              });
+  return call(cost::allocation, [&](Runtime& runtime) {
+    const hipError_t error = refuse_during_any_capture(runtime);
+    return error != hipSuccess ? error : allocate_on(runtime, current_device(), pointer, size, kind, flags);
+  });
 }
 
 // Coherent and non-coherent at once is a contradiction.
@@ -66,7 +68,9 @@ void forget(Runtime& runtime, const Allocation& allocation) {
   }
 }
 
-bool is_from_hip_malloc(MemoryKind kind) { return counts_as_device_memory(kind) || kind == MemoryKind::host_pinned; }
+bool is_from_hip_malloc(MemoryKind kind) {
+  return counts_as_device_memory(kind) || kind == MemoryKind::host_pinned;
+}
 
 // Waits for the device, as HIP does: work that uses the memory may be under way. A faulted device's memory is
 // freed, too.
@@ -76,7 +80,8 @@ hipError_t free_memory(void* pointer, bool (*is_wanted)(MemoryKind)) {
   }
   Runtime& runtime = Runtime::get();
   const auto allocation = runtime.registry.find(pointer);
-  if (!allocation || allocation->base != reinterpret_cast<uintptr_t>(pointer) || !is_wanted(allocation->kind)) {
+  if (!allocation || allocation->base != reinterpret_cast<uintptr_t>(pointer) ||
+      !is_wanted(allocation->kind)) {
     return call(cost::call, [](Runtime&) { return hipErrorInvalidValue; });
   }
   bool is_freed = false;
@@ -106,7 +111,8 @@ hipError_t free_memory(void* pointer, bool (*is_wanted)(MemoryKind)) {
 }
 
 hipError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t height, size_t depth) {
-  if (pointer == nullptr || pitch == nullptr || width > std::numeric_limits<size_t>::max() - pitch_alignment) {
+  if (pointer == nullptr || pitch == nullptr ||
+      width > std::numeric_limits<size_t>::max() - pitch_alignment) {
     return finish_call(hipErrorInvalidValue);
   }
   const size_t row = (width + pitch_alignment - 1) / pitch_alignment * pitch_alignment;
@@ -122,8 +128,8 @@ hipError_t allocate_pitched(void** pointer, size_t* pitch, size_t width, size_t 
 
 }  // namespace
 
-hipError_t allocate_device_memory(Runtime& runtime, void** pointer, size_t size) {
-  return allocate_here(runtime, pointer, size, MemoryKind::device, 0);
+hipError_t allocate_device_memory(Runtime& runtime, void** pointer, size_t size, int device) {
+  return allocate_on(runtime, device, pointer, size, MemoryKind::device, 0);
 }
 
 // Everything that belongs to a device goes with hipDeviceReset; pinned host memory stays.
@@ -171,15 +177,19 @@ KTRACE_HIP_EXPORT hipError_t hipHostAlloc(void** pointer, size_t size, unsigned 
 KTRACE_HIP_EXPORT hipError_t hipExtHostAlloc(void** pointer, size_t size, unsigned flags) {
   return allocate_host(pointer, size, flags);
 }
-KTRACE_HIP_EXPORT hipError_t hipMallocHost(void** pointer, size_t size) { return allocate_host(pointer, size, 0); }
-KTRACE_HIP_EXPORT hipError_t hipMemAllocHost(void** pointer, size_t size) { return allocate_host(pointer, size, 0); }
+KTRACE_HIP_EXPORT hipError_t hipMallocHost(void** pointer, size_t size) {
+  return allocate_host(pointer, size, 0);
+}
+KTRACE_HIP_EXPORT hipError_t hipMemAllocHost(void** pointer, size_t size) {
+  return allocate_host(pointer, size, 0);
+}
 
 KTRACE_HIP_EXPORT hipError_t hipMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   return allocate_pitched(pointer, pitch, width, height, 1);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipMemAllocPitch(hipDeviceptr_t* pointer, size_t* pitch, size_t width, size_t height,
-                                              unsigned element_size) {
+KTRACE_HIP_EXPORT hipError_t hipMemAllocPitch(hipDeviceptr_t* pointer, size_t* pitch, size_t width,
+                                              size_t height, unsigned element_size) {
   if (element_size != 4 && element_size != 8 && element_size != 16) {
     return finish_call(hipErrorInvalidValue);
   }
@@ -227,7 +237,8 @@ KTRACE_HIP_EXPORT hipError_t hipHostUnregister(void* pointer) {
       return hipErrorInvalidValue;
     }
     const auto allocation = runtime.registry.find(pointer);
-    if (!allocation || allocation->kind != MemoryKind::host_registered || !runtime.registry.abandon(pointer)) {
+    if (!allocation || allocation->kind != MemoryKind::host_registered ||
+        !runtime.registry.abandon(pointer)) {
       return hipErrorHostMemoryNotRegistered;
     }
     runtime.note_by_base.erase(reinterpret_cast<uintptr_t>(pointer));

@@ -53,12 +53,12 @@ uint64_t grid_dimensions(const LaunchShape& shape) {
 bool begins_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
 // The kinds whose value is 0 here. The pointers among them belong to features that need the host's help while
-// the kernel runs (printf, malloc on the device, grid-wide sync across devices): a kernel that uses one faults
-// at address 0, with its name.
+// the kernel runs (printf, malloc on the device, grid-wide sync across devices): a kernel that uses one
+// faults at address 0, with its name.
 bool is_absent(const std::string& kind) {
   static const std::set<std::string> kinds = {
-      "hidden_none",           "hidden_printf_buffer", "hidden_hostcall_buffer", "hidden_multigrid_sync_arg",
-      "hidden_heap_v1",        "hidden_default_queue", "hidden_completion_action"};
+      "hidden_none",    "hidden_printf_buffer", "hidden_hostcall_buffer",  "hidden_multigrid_sync_arg",
+      "hidden_heap_v1", "hidden_default_queue", "hidden_completion_action"};
   return kinds.count(kind) != 0 || begins_with(kind, "hidden_global_offset_");
 }
 
@@ -67,11 +67,13 @@ void say_unknown_once(const std::string& kind, const std::string& kernel) {
   static std::set<std::string> said;
   const std::lock_guard<std::mutex> lock(mutex);
   if (said.insert(kind).second) {
-    say("kernel `%s` wants the hidden argument `%s`, which is unknown; it gets 0", kernel.c_str(), kind.c_str());
+    say("kernel `%s` wants the hidden argument `%s`, which is unknown; it gets 0", kernel.c_str(),
+        kind.c_str());
   }
 }
 
-uint64_t hidden_value(const std::string& kind, const LaunchShape& shape, uint64_t queue, const Kernel& kernel) {
+uint64_t hidden_value(const std::string& kind, const LaunchShape& shape, uint64_t queue,
+                      const Kernel& kernel) {
   const unsigned axis = axis_of(kind);
   if (begins_with(kind, "hidden_block_count_")) {
     return shape.global[axis] / shape.block[axis];  // whole workgroups only, by the ABI
@@ -105,7 +107,8 @@ uint64_t hidden_value(const std::string& kind, const LaunchShape& shape, uint64_
 
 }  // namespace
 
-hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, void** extra, KernargSegment& segment) {
+hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, void** extra,
+                                   KernargSegment& segment) {
   segment.bytes = kernel.kernarg_size;
   segment.words.assign((segment.bytes + 7) / 8 + 1, 0);
   if (kernel_params != nullptr && extra != nullptr) {
@@ -132,8 +135,8 @@ hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, v
       return hipErrorInvalidValue;
     }
     if (*buffer.size < explicit_size) {
-      say("kernel `%s`: the argument buffer has %zu bytes, its arguments need %zu", kernel.name.c_str(), *buffer.size,
-          explicit_size);
+      say("kernel `%s`: the argument buffer has %zu bytes, its arguments need %zu", kernel.name.c_str(),
+          *buffer.size, explicit_size);
       return hipErrorInvalidValue;
     }
     std::memcpy(segment.data(), buffer.data, explicit_size);
@@ -156,7 +159,8 @@ hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, v
   return hipSuccess;
 }
 
-void fill_hidden_arguments(const Kernel& kernel, const LaunchShape& shape, uint64_t queue, KernargSegment& segment) {
+void fill_hidden_arguments(const Kernel& kernel, const LaunchShape& shape, uint64_t queue,
+                           KernargSegment& segment) {
   for (const KernelArgument& argument : kernel.arguments) {
     if (is_hidden(argument) && fits(argument, segment)) {
       put(argument, hidden_value(argument.value_kind, shape, queue, kernel), segment);

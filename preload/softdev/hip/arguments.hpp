@@ -26,12 +26,16 @@ struct KernargSegment {
 
 // Fills in what the program passed, as `kernelParams` or as `extra`. hipErrorInvalidValue if both or neither
 // are given though the kernel has arguments, if `extra` is malformed or if its buffer is too short.
-hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, void** extra, KernargSegment& segment);
+hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, void** extra,
+                                   KernargSegment& segment);
 
-// Fills in what code object versions 4 to 6 ask for by value kind. `queue` is the address for hidden_queue_ptr.
-void fill_hidden_arguments(const Kernel& kernel, const LaunchShape& shape, uint64_t queue, KernargSegment& segment);
+// Fills in what code object versions 4 to 6 ask for by value kind. `queue` is the address for
+// hidden_queue_ptr.
+void fill_hidden_arguments(const Kernel& kernel, const LaunchShape& shape, uint64_t queue,
+                           KernargSegment& segment);
 
-// One pointer per explicit argument, into the segment: the `kernelParams` that it was filled from, so to speak.
+// One pointer per explicit argument, into the segment: the `kernelParams` that it was filled from, so to
+// speak.
 std::vector<void*> parameter_pointers(const Kernel& kernel, KernargSegment& segment);
 
 }  // namespace ktrace::softdev::hip

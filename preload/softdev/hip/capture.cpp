@@ -9,19 +9,29 @@ namespace ktrace::softdev::hip {
 
 namespace {
 
-hipError_t begin_capture(hipStream_t handle, int mode) {
+hipError_t check_begin(const Stream* stream, int mode) {
+  if (mode < 0 || mode > 2 || stream == nullptr) {
+    return hipErrorInvalidValue;
+  }
+  if (stream->is_legacy) {
+    return hipErrorStreamCaptureUnsupported;
+  }
+  return stream->capture != nullptr ? hipErrorIllegalState : hipSuccess;
+}
+
+// `take_graph` may replace the new graph and what its first nodes depend on.
+template <class TakeGraph>
+hipError_t begin_capture(hipStream_t handle, int mode, TakeGraph&& take_graph) {
   return call(cost::call, [&](Runtime& runtime) -> hipError_t {
     Stream* stream = runtime.find_stream(handle);
-    if (mode < 0 || mode > 2 || stream == nullptr) {
-      return hipErrorInvalidValue;
-    }
-    if (stream->is_legacy) {
-      return hipErrorStreamCaptureUnsupported;
-    }
-    if (stream->capture != nullptr) {
-      return hipErrorIllegalState;
-    }
     auto capture = std::make_shared<Capture>();
+    hipError_t error = check_begin(stream, mode);
+    if (error == hipSuccess) {
+      error = take_graph(runtime, *capture, *stream);
+    }
+    if (error != hipSuccess) {
+      return error;
+    }
     capture->origin = stream;
     capture->mode = static_cast<CaptureMode>(mode);
     capture->thread = std::this_thread::get_id();
@@ -31,6 +41,8 @@ hipError_t begin_capture(hipStream_t handle, int mode) {
     return hipSuccess;
   });
 }
+
+hipError_t with_new_graph(Runtime&, Capture&, Stream&) { return hipSuccess; }
 
 void add_ancestors(const std::vector<GraphNode*>& nodes, std::unordered_set<const GraphNode*>& found) {
   std::vector<const GraphNode*> open(nodes.begin(), nodes.end());
@@ -109,14 +121,17 @@ hipError_t read_info(hipStream_t handle, CaptureInfo& info) {
       return hipErrorContextIsDestroyed;
     }
     const bool is_implicit =
-        stream->is_legacy && std::any_of(runtime.captures.begin(), runtime.captures.end(), [&](const auto& capture) {
-          return capture->origin->device == stream->device && (capture->origin->flags & hipStreamNonBlocking) == 0;
+        stream->is_legacy &&
+        std::any_of(runtime.captures.begin(), runtime.captures.end(), [&](const auto& capture) {
+          return capture->origin->device == stream->device &&
+                 (capture->origin->flags & hipStreamNonBlocking) == 0;
         });
     if (is_implicit) {
       return hipErrorStreamCaptureImplicit;
     }
     if (stream->capture != nullptr) {
-      info.status = stream->capture->is_valid ? hipStreamCaptureStatusActive : hipStreamCaptureStatusInvalidated;
+      info.status =
+          stream->capture->is_valid ? hipStreamCaptureStatusActive : hipStreamCaptureStatusInvalidated;
       info.id = stream->capture->id;
       info.graph = stream->capture->graph.get();
       info.dependencies = stream->capture_dependencies.data();
@@ -147,12 +162,34 @@ hipError_t get_status(hipStream_t stream, hipStreamCaptureStatus* status, unsign
 
 using namespace ktrace::softdev::hip;
 
-KTRACE_HIP_EXPORT hipError_t hipStreamBeginCapture(hipStream_t stream, int mode) { return begin_capture(stream, mode); }
+KTRACE_HIP_EXPORT hipError_t hipStreamBeginCapture(hipStream_t stream, int mode) {
+  return begin_capture(stream, mode, with_new_graph);
+}
 KTRACE_HIP_EXPORT hipError_t hipStreamBeginCapture_spt(hipStream_t stream, int mode) {
-  return begin_capture(per_thread(stream), mode);
+  return begin_capture(per_thread(stream), mode, with_new_graph);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t stream, void** graph) { return end_capture(stream, graph); }
+// The graph is the capture's until it ends; hipStreamEndCapture gives the same handle back.
+KTRACE_HIP_EXPORT hipError_t hipStreamBeginCaptureToGraph(hipStream_t stream, void* graph,
+                                                          GraphNode* const* dependencies, const void*,
+                                                          size_t count, int mode) {
+  return begin_capture(stream, mode, [&](Runtime& runtime, Capture& capture, Stream& target) -> hipError_t {
+    const auto found = runtime.graphs.find(graph);
+    if (found == runtime.graphs.end() || (count != 0 && dependencies == nullptr) ||
+        !std::all_of(dependencies, dependencies + count,
+                     [&](const GraphNode* node) { return found->second->has(node); })) {
+      return hipErrorInvalidValue;
+    }
+    capture.graph = std::move(found->second);
+    runtime.graphs.erase(found);
+    target.capture_dependencies.assign(dependencies, dependencies + count);
+    return hipSuccess;
+  });
+}
+
+KTRACE_HIP_EXPORT hipError_t hipStreamEndCapture(hipStream_t stream, void** graph) {
+  return end_capture(stream, graph);
+}
 KTRACE_HIP_EXPORT hipError_t hipStreamEndCapture_spt(hipStream_t stream, void** graph) {
   return end_capture(per_thread(stream), graph);
 }
@@ -175,7 +212,8 @@ KTRACE_HIP_EXPORT hipError_t hipStreamGetCaptureInfo_spt(hipStream_t stream, hip
 
 KTRACE_HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptureStatus* status,
                                                         unsigned long long* id, void** graph,
-                                                        const GraphNode* const** dependencies, size_t* count) {
+                                                        const GraphNode* const** dependencies,
+                                                        size_t* count) {
   if (status == nullptr) {
     return finish_call(hipErrorInvalidValue);
   }

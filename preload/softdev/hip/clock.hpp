@@ -32,16 +32,16 @@ constexpr uint64_t device_bytes_per_us = 2'000'000;  // within one device: 2 TB/
 }  // namespace device_cost
 
 // Threads of the program share one clock, which keeps cause before effect. A tool's own thread (see
-// ktrace_softdev_tool_thread) has a clock of its own: it polls at a pace that differs from run to run, and must
-// not move the program's times.
+// ktrace_softdev_tool_thread) has a clock of its own: it polls at a pace that differs from run to run, and
+// must not move the program's times.
 class HostClock {
  public:
   Nanoseconds now() const;
   void advance(Nanoseconds duration);
   void advance_to(Nanoseconds moment);
 
-  // From now on the calling thread has its own clock. It starts with the epoch and is moved by what the thread
-  // looks at, so it is never behind an event that the thread has seen.
+  // From now on the calling thread has its own clock. It starts with the epoch and is moved by what the
+  // thread looks at, so it is never behind an event that the thread has seen.
   static void detach_thread();
   static bool is_thread_detached();
 

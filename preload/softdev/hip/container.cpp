@@ -14,7 +14,9 @@ namespace {
 
 constexpr std::string_view bundle_magic = "__CLANG_OFFLOAD_BUNDLE__";
 constexpr std::string_view compressed_magic = "CCOB";
-constexpr std::string_view elf_magic = "\x7f" "ELF";
+constexpr std::string_view elf_magic =
+    "\x7f"
+    "ELF";
 constexpr uint32_t wrapper_magic = 0x48495046;         // "HIPF"
 constexpr uint32_t packed_wrapper_magic = 0x4b504948;  // "HIPK": the code is in .kpack archives elsewhere
 constexpr uint64_t most_entries = 4096;
@@ -70,7 +72,8 @@ ExtractedImage extract_bundle(const Bytes& bytes, const TargetId& device) {
   }
   const auto count = bytes.read<uint64_t>(24);
   if (count > most_entries) {
-    return failure(hipErrorInvalidImage, "the offload bundle says that it has " + std::to_string(count) + " entries");
+    return failure(hipErrorInvalidImage,
+                   "the offload bundle says that it has " + std::to_string(count) + " entries");
   }
   TargetMatch best = TargetMatch::none;
   Bytes found{};
@@ -92,7 +95,8 @@ ExtractedImage extract_bundle(const Bytes& bytes, const TargetId& device) {
       return failure(hipErrorInvalidImage, "the offload bundle ends within its entry " + id);
     }
     const TargetId target = TargetId::parse(id);
-    targets += (targets.empty() ? "" : ", ") + id.substr(id.find("gfx") == std::string::npos ? 0 : id.find("gfx"));
+    targets +=
+        (targets.empty() ? "" : ", ") + id.substr(id.find("gfx") == std::string::npos ? 0 : id.find("gfx"));
     const TargetMatch match = match_target(target, device);
     if (match > best) {
       best = match;
@@ -100,15 +104,15 @@ ExtractedImage extract_bundle(const Bytes& bytes, const TargetId& device) {
     }
   }
   if (best == TargetMatch::none) {
-    return failure(hipErrorNoBinaryForGpu,
-                   "no code object for " + device.processor + "; there are " + (targets.empty() ? "none" : targets));
+    return failure(hipErrorNoBinaryForGpu, "no code object for " + device.processor + "; there are " +
+                                               (targets.empty() ? "none" : targets));
   }
   return extract_elf(found, device);
 }
 
 struct CompressedHeader {
-  uint64_t size = 0;  // of the header
-  uint64_t total = 0; // of the file, 0: not known
+  uint64_t size = 0;   // of the header
+  uint64_t total = 0;  // of the file, 0: not known
   uint64_t uncompressed = 0;
 };
 
@@ -135,8 +139,8 @@ ExtractedImage extract_compressed(const Bytes& bytes, const TargetId& device) {
     return failure(hipErrorInvalidImage, "a compressed bundle of an unknown version");
   }
   const auto method = bytes.read<uint16_t>(6);
-  if (method > 1 || header.uncompressed > largest_bundle || (header.total != 0 && header.total < header.size) ||
-      !bytes.has(0, header.total)) {
+  if (method > 1 || header.uncompressed > largest_bundle ||
+      (header.total != 0 && header.total < header.size) || !bytes.has(0, header.total)) {
     return failure(hipErrorInvalidImage, "the compressed bundle's header is damaged");
   }
   uint64_t size = header.total != 0 ? header.total - header.size : bytes.limit - header.size;

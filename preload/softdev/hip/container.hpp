@@ -26,22 +26,22 @@ struct TargetId {
   static TargetId parse(const std::string& text);
 };
 
-// Whether code for `code` runs on `device`: the same processor, or a generic one that covers it, and no feature
-// set otherwise.
+// Whether code for `code` runs on `device`: the same processor, or a generic one that covers it, and no
+// feature set otherwise.
 enum class TargetMatch : uint8_t { none, generic, exact };
 TargetMatch match_target(const TargetId& code, const TargetId& device);
 
 struct ExtractedImage {
   hipError_t error = hipSuccess;
-  std::string trouble;                         // in words, if there is an error
-  const void* data = nullptr;                  // the ELF, in the caller's memory or in `owned`
-  size_t size = 0;                             // bytes
-  std::shared_ptr<std::vector<uint8_t>> owned; // the decompressed bundle
+  std::string trouble;                          // in words, if there is an error
+  const void* data = nullptr;                   // the ELF, in the caller's memory or in `owned`
+  size_t size = 0;                              // bytes
+  std::shared_ptr<std::vector<uint8_t>> owned;  // the decompressed bundle
 };
 
 // Finds the ELF for the device in `image`, which may be an ELF, a bundle, a compressed bundle or a "HIPF"
-// wrapper. `limit` is the number of readable bytes, or 0 where nobody knows (hipModuleLoadData): then sizes in
-// the image are believed.
+// wrapper. `limit` is the number of readable bytes, or 0 where nobody knows (hipModuleLoadData): then sizes
+// in the image are believed.
 ExtractedImage extract_image(const void* image, size_t limit, const TargetId& device);
 
 }  // namespace ktrace::softdev::hip

@@ -5,7 +5,9 @@ namespace ktrace::softdev::hip {
 
 namespace {
 
-hipCtx_t context_of(Runtime& runtime, int device) { return reinterpret_cast<hipCtx_t>(&runtime.device(device)); }
+hipCtx_t context_of(Runtime& runtime, int device) {
+  return reinterpret_cast<hipCtx_t>(&runtime.device(device));
+}
 
 std::optional<int> device_of(const Runtime& runtime, hipCtx_t context) {
   for (const auto& device : runtime.devices) {

@@ -52,7 +52,8 @@ void move_rows(const Region& region) {
   auto* destination = static_cast<uint8_t*>(region.destination);
   const auto* source = static_cast<const uint8_t*>(region.source);
   for (size_t row = 0; row < region.height; ++row) {
-    std::memmove(destination + row * region.destination_pitch, source + row * region.source_pitch, region.width);
+    std::memmove(destination + row * region.destination_pitch, source + row * region.source_pitch,
+                 region.width);
   }
 }
 
@@ -77,8 +78,8 @@ hipError_t run_copy(Runtime& runtime, Stream& stream, const Region& region, Wait
   return hipSuccess;
 }
 
-hipError_t enqueue_copy(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work, const Region& region,
-                        Wait wait) {
+hipError_t enqueue_copy(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
+                        const Region& region, Wait wait) {
   if (region.width == 0 || region.height == 0) {
     return hipSuccess;
   }
@@ -107,8 +108,8 @@ hipError_t copy(void* destination, const void* source, size_t size, hipMemcpyKin
   return copy_rows({destination, size, source, size, size, 1, kind}, stream, wait);
 }
 
-hipError_t copy_2d(void* destination, size_t destination_pitch, const void* source, size_t source_pitch, size_t width,
-                   size_t height, hipMemcpyKind kind, hipStream_t stream, Wait wait) {
+hipError_t copy_2d(void* destination, size_t destination_pitch, const void* source, size_t source_pitch,
+                   size_t width, size_t height, hipMemcpyKind kind, hipStream_t stream, Wait wait) {
   if (width != 0 && height != 0 && (width > destination_pitch || width > source_pitch)) {
     return finish_call(hipErrorInvalidPitchValue);
   }
@@ -118,24 +119,30 @@ hipError_t copy_2d(void* destination, size_t destination_pitch, const void* sour
 // `offset` bytes into a registered variable; the kind decides which end the variable is.
 hipError_t copy_symbol(const void* symbol, void* destination, const void* source, size_t size, size_t offset,
                        hipMemcpyKind kind, hipStream_t stream, Wait wait) {
-  return stream_call(cost::enqueue, stream, hipErrorContextIsDestroyed,
-                     [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) -> hipError_t {
-                       const FoundVariable found = find_registered_variable(runtime, symbol, target.device);
-                       if (found.error != hipSuccess) {
-                         return found.error;
-                       }
-                       if (offset > found.size || size > found.size - offset) {
-                         return hipErrorInvalidValue;
-                       }
-                       void* place = static_cast<uint8_t*>(found.address) + offset;
-                       const Region region{destination != nullptr ? destination : place, size,
-                                           source != nullptr ? source : place, size, size, 1, kind};
-                       return enqueue_copy(runtime, state, target, work, region, wait);
-                     });
+  return stream_call(
+      cost::enqueue, stream, hipErrorContextIsDestroyed,
+      [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) -> hipError_t {
+        const FoundVariable found = find_registered_variable(runtime, symbol, target.device);
+        if (found.error != hipSuccess) {
+          return found.error;
+        }
+        if (offset > found.size || size > found.size - offset) {
+          return hipErrorInvalidValue;
+        }
+        void* place = static_cast<uint8_t*>(found.address) + offset;
+        const Region region{destination != nullptr ? destination : place,
+                            size,
+                            source != nullptr ? source : place,
+                            size,
+                            size,
+                            1,
+                            kind};
+        return enqueue_copy(runtime, state, target, work, region, wait);
+      });
 }
 
-hipError_t copy_to_symbol(const void* symbol, const void* source, size_t size, size_t offset, hipMemcpyKind kind,
-                          hipStream_t stream, Wait wait) {
+hipError_t copy_to_symbol(const void* symbol, const void* source, size_t size, size_t offset,
+                          hipMemcpyKind kind, hipStream_t stream, Wait wait) {
   if (source == nullptr) {
     return finish_call(hipErrorInvalidValue);
   }
@@ -145,8 +152,8 @@ hipError_t copy_to_symbol(const void* symbol, const void* source, size_t size, s
   return copy_symbol(symbol, nullptr, source, size, offset, kind, stream, wait);
 }
 
-hipError_t copy_from_symbol(void* destination, const void* symbol, size_t size, size_t offset, hipMemcpyKind kind,
-                            hipStream_t stream, Wait wait) {
+hipError_t copy_from_symbol(void* destination, const void* symbol, size_t size, size_t offset,
+                            hipMemcpyKind kind, hipStream_t stream, Wait wait) {
   if (destination == nullptr) {
     return finish_call(hipErrorInvalidValue);
   }
@@ -169,15 +176,17 @@ hipError_t copy_param_2d(const hip_Memcpy2D* copy, hipStream_t stream, Wait wait
     return finish_call(hipErrorInvalidValue);
   }
   const size_t source_pitch = copy->srcPitch != 0 ? copy->srcPitch : copy->WidthInBytes + copy->srcXInBytes;
-  const size_t destination_pitch = copy->dstPitch != 0 ? copy->dstPitch : copy->WidthInBytes + copy->dstXInBytes;
+  const size_t destination_pitch =
+      copy->dstPitch != 0 ? copy->dstPitch : copy->WidthInBytes + copy->dstXInBytes;
   return copy_2d(static_cast<uint8_t*>(destination) + copy->dstY * destination_pitch + copy->dstXInBytes,
                  destination_pitch,
-                 static_cast<const uint8_t*>(source) + copy->srcY * source_pitch + copy->srcXInBytes, source_pitch,
-                 copy->WidthInBytes, copy->Height, hipMemcpyDefault, stream, wait);
+                 static_cast<const uint8_t*>(source) + copy->srcY * source_pitch + copy->srcXInBytes,
+                 source_pitch, copy->WidthInBytes, copy->Height, hipMemcpyDefault, stream, wait);
 }
 
 uint8_t* place_in(const hipPitchedPtr& pointer, const hipPos& position) {
-  return static_cast<uint8_t*>(pointer.ptr) + (position.z * pointer.ysize + position.y) * pointer.pitch + position.x;
+  return static_cast<uint8_t*>(pointer.ptr) + (position.z * pointer.ysize + position.y) * pointer.pitch +
+         position.x;
 }
 
 // A box is one rectangle per layer.
@@ -197,8 +206,8 @@ hipError_t copy_3d(const hipMemcpy3DParms* params, hipStream_t stream, Wait wait
     source.z += layer;
     destination.z += layer;
     const hipError_t error = copy_2d(place_in(params->dstPtr, destination), params->dstPtr.pitch,
-                                     place_in(params->srcPtr, source), params->srcPtr.pitch, params->extent.width,
-                                     params->extent.height, params->kind, stream, wait);
+                                     place_in(params->srcPtr, source), params->srcPtr.pitch,
+                                     params->extent.width, params->extent.height, params->kind, stream, wait);
     if (error != hipSuccess) {
       return error;
     }
@@ -225,14 +234,16 @@ bool is_within_allocation(const Runtime& runtime, const void* pointer, size_t si
 using namespace ktrace::softdev::hip;
 
 // The plain call, its per-thread twin, and the asynchronous pair.
-KTRACE_HIP_EXPORT hipError_t hipMemcpy(void* destination, const void* source, size_t size, hipMemcpyKind kind) {
+KTRACE_HIP_EXPORT hipError_t hipMemcpy(void* destination, const void* source, size_t size,
+                                       hipMemcpyKind kind) {
   return copy(destination, source, size, kind, nullptr, Wait::synchronous);
 }
-KTRACE_HIP_EXPORT hipError_t hipMemcpy_spt(void* destination, const void* source, size_t size, hipMemcpyKind kind) {
+KTRACE_HIP_EXPORT hipError_t hipMemcpy_spt(void* destination, const void* source, size_t size,
+                                           hipMemcpyKind kind) {
   return copy(destination, source, size, kind, per_thread(nullptr), Wait::synchronous);
 }
-KTRACE_HIP_EXPORT hipError_t hipMemcpyAsync(void* destination, const void* source, size_t size, hipMemcpyKind kind,
-                                            hipStream_t stream) {
+KTRACE_HIP_EXPORT hipError_t hipMemcpyAsync(void* destination, const void* source, size_t size,
+                                            hipMemcpyKind kind, hipStream_t stream) {
   return copy(destination, source, size, kind, stream, Wait::asynchronous);
 }
 KTRACE_HIP_EXPORT hipError_t hipMemcpyAsync_spt(void* destination, const void* source, size_t size,
@@ -261,8 +272,8 @@ KTRACE_HIP_EXPORT hipError_t hipMemcpyDtoHAsync(void* destination, hipDeviceptr_
                                                 hipStream_t stream) {
   return copy(destination, source, size, hipMemcpyDeviceToHost, stream, Wait::asynchronous);
 }
-KTRACE_HIP_EXPORT hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t destination, hipDeviceptr_t source, size_t size,
-                                                hipStream_t stream) {
+KTRACE_HIP_EXPORT hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t destination, hipDeviceptr_t source,
+                                                size_t size, hipStream_t stream) {
   return copy(destination, source, size, hipMemcpyDeviceToDevice, stream, Wait::asynchronous);
 }
 
@@ -284,26 +295,28 @@ KTRACE_HIP_EXPORT hipError_t hipMemcpyPeerAsync(void* destination, int destinati
 }
 
 KTRACE_HIP_EXPORT hipError_t hipMemcpy2D(void* destination, size_t destination_pitch, const void* source,
-                                         size_t source_pitch, size_t width, size_t height, hipMemcpyKind kind) {
+                                         size_t source_pitch, size_t width, size_t height,
+                                         hipMemcpyKind kind) {
   return copy_2d(destination, destination_pitch, source, source_pitch, width, height, kind, nullptr,
                  Wait::synchronous);
 }
 KTRACE_HIP_EXPORT hipError_t hipMemcpy2D_spt(void* destination, size_t destination_pitch, const void* source,
-                                             size_t source_pitch, size_t width, size_t height, hipMemcpyKind kind) {
-  return copy_2d(destination, destination_pitch, source, source_pitch, width, height, kind, per_thread(nullptr),
-                 Wait::synchronous);
+                                             size_t source_pitch, size_t width, size_t height,
+                                             hipMemcpyKind kind) {
+  return copy_2d(destination, destination_pitch, source, source_pitch, width, height, kind,
+                 per_thread(nullptr), Wait::synchronous);
 }
 KTRACE_HIP_EXPORT hipError_t hipMemcpy2DAsync(void* destination, size_t destination_pitch, const void* source,
-                                              size_t source_pitch, size_t width, size_t height, hipMemcpyKind kind,
-                                              hipStream_t stream) {
+                                              size_t source_pitch, size_t width, size_t height,
+                                              hipMemcpyKind kind, hipStream_t stream) {
   return copy_2d(destination, destination_pitch, source, source_pitch, width, height, kind, stream,
                  Wait::asynchronous);
 }
-KTRACE_HIP_EXPORT hipError_t hipMemcpy2DAsync_spt(void* destination, size_t destination_pitch, const void* source,
-                                                  size_t source_pitch, size_t width, size_t height,
-                                                  hipMemcpyKind kind, hipStream_t stream) {
-  return copy_2d(destination, destination_pitch, source, source_pitch, width, height, kind, per_thread(stream),
-                 Wait::asynchronous);
+KTRACE_HIP_EXPORT hipError_t hipMemcpy2DAsync_spt(void* destination, size_t destination_pitch,
+                                                  const void* source, size_t source_pitch, size_t width,
+                                                  size_t height, hipMemcpyKind kind, hipStream_t stream) {
+  return copy_2d(destination, destination_pitch, source, source_pitch, width, height, kind,
+                 per_thread(stream), Wait::asynchronous);
 }
 KTRACE_HIP_EXPORT hipError_t hipMemcpyParam2D(const hip_Memcpy2D* copy) {
   return copy_param_2d(copy, nullptr, Wait::synchronous);
@@ -321,8 +334,8 @@ KTRACE_HIP_EXPORT hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* params, hi
   return copy_3d(params, stream, Wait::asynchronous);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipMemcpyToSymbol(const void* symbol, const void* source, size_t size, size_t offset,
-                                               hipMemcpyKind kind) {
+KTRACE_HIP_EXPORT hipError_t hipMemcpyToSymbol(const void* symbol, const void* source, size_t size,
+                                               size_t offset, hipMemcpyKind kind) {
   return copy_to_symbol(symbol, source, size, offset, kind, nullptr, Wait::synchronous);
 }
 KTRACE_HIP_EXPORT hipError_t hipMemcpyToSymbol_spt(const void* symbol, const void* source, size_t size,
@@ -333,8 +346,8 @@ KTRACE_HIP_EXPORT hipError_t hipMemcpyToSymbolAsync(const void* symbol, const vo
                                                     size_t offset, hipMemcpyKind kind, hipStream_t stream) {
   return copy_to_symbol(symbol, source, size, offset, kind, stream, Wait::asynchronous);
 }
-KTRACE_HIP_EXPORT hipError_t hipMemcpyFromSymbol(void* destination, const void* symbol, size_t size, size_t offset,
-                                                 hipMemcpyKind kind) {
+KTRACE_HIP_EXPORT hipError_t hipMemcpyFromSymbol(void* destination, const void* symbol, size_t size,
+                                                 size_t offset, hipMemcpyKind kind) {
   return copy_from_symbol(destination, symbol, size, offset, kind, nullptr, Wait::synchronous);
 }
 KTRACE_HIP_EXPORT hipError_t hipMemcpyFromSymbol_spt(void* destination, const void* symbol, size_t size,

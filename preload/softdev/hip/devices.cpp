@@ -257,38 +257,6 @@ KTRACE_HIP_EXPORT hipError_t hipDeviceReset() {
   }
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGetDeviceFlags(unsigned* flags) {
-  return read_device(current_device(), flags, [&](DeviceState& state) {
-    *flags = state.flags;
-    return hipSuccess;
-  });
-}
-
-// How a thread waits is of no consequence here.
-KTRACE_HIP_EXPORT hipError_t hipSetDeviceFlags(unsigned flags) {
-  return call(cost::query, [&](Runtime& runtime) -> hipError_t {
-    constexpr unsigned known = 0x1f;
-    if ((flags & ~known) != 0) {
-      return hipErrorInvalidValue;
-    }
-    runtime.device(current_device()).flags = flags;
-    return hipSuccess;
-  });
-}
-
-KTRACE_HIP_EXPORT hipError_t hipDeviceGetLimit(size_t* value, int limit) {
-  return call(cost::query, [&](Runtime&) -> hipError_t {
-    if (value == nullptr) {
-      return hipErrorInvalidValue;
-    }
-    if (limit != 0 && limit != 2) {  // stack, heap of device-side malloc
-      return hipErrorUnsupportedLimit;
-    }
-    *value = limit == 0 ? 1024 : 0;
-    return hipSuccess;
-  });
-}
-
 KTRACE_HIP_EXPORT hipError_t hipDeviceCanAccessPeer(int* can_access, int device, int peer) {
   return call(cost::query, [&](Runtime& runtime) -> hipError_t {
     if (can_access == nullptr) {
@@ -309,7 +277,8 @@ KTRACE_HIP_EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags)
     if (!runtime.is_device(peer) || peer == current_device()) {
       return hipErrorInvalidDevice;
     }
-    return runtime.device(current_device()).peers.insert(peer).second ? hipSuccess : hipErrorPeerAccessAlreadyEnabled;
+    return runtime.device(current_device()).peers.insert(peer).second ? hipSuccess
+                                                                      : hipErrorPeerAccessAlreadyEnabled;
   });
 }
 
@@ -318,7 +287,8 @@ KTRACE_HIP_EXPORT hipError_t hipDeviceDisablePeerAccess(int peer) {
     if (!runtime.is_device(peer)) {
       return hipErrorInvalidDevice;
     }
-    return runtime.device(current_device()).peers.erase(peer) != 0 ? hipSuccess : hipErrorPeerAccessNotEnabled;
+    return runtime.device(current_device()).peers.erase(peer) != 0 ? hipSuccess
+                                                                   : hipErrorPeerAccessNotEnabled;
   });
 }
 

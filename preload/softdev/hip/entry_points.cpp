@@ -14,13 +14,14 @@ constexpr uint64_t per_thread_default_stream = 2;  // HIP_GET_PROC_ADDRESS_PER_T
 constexpr int version_6_0 = 600;
 constexpr int any_version = 1 << 30;
 
-// Asks the dynamic linker about this library and no other: an interposer in front of us sees the question, as it
-// does with the real runtime.
+// Asks the dynamic linker about this library and no other: an interposer in front of us sees the question, as
+// it does with the real runtime.
 void* find_export(const std::string& name) {
   static void* const self = [] {
     Dl_info info;
-    return dladdr(reinterpret_cast<void*>(&say), &info) == 0 ? nullptr
-                                                             : dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+    return dladdr(reinterpret_cast<void*>(&say), &info) == 0
+               ? nullptr
+               : dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
   }();
   return self == nullptr || name.find("hip") == std::string::npos ? nullptr : dlsym(self, name.c_str());
 }
@@ -54,8 +55,8 @@ hipError_t find_entry(const char* symbol, void** function, int version, uint64_t
 
 using namespace ktrace::softdev::hip;
 
-KTRACE_HIP_EXPORT hipError_t hipGetProcAddress(const char* symbol, void** function, int version, uint64_t flags,
-                                               int* status) {
+KTRACE_HIP_EXPORT hipError_t hipGetProcAddress(const char* symbol, void** function, int version,
+                                               uint64_t flags, int* status) {
   return find_entry(symbol, function, version, flags, status);
 }
 
@@ -64,12 +65,12 @@ KTRACE_HIP_EXPORT hipError_t hipGetProcAddress_spt(const char* symbol, void** fu
   return find_entry(symbol, function, version, per_thread_default_stream, status);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
-                                                    int* status) {
+KTRACE_HIP_EXPORT hipError_t hipGetDriverEntryPoint(const char* symbol, void** function,
+                                                    unsigned long long flags, int* status) {
   return find_entry(symbol, function, any_version, flags, status);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGetDriverEntryPoint_spt(const char* symbol, void** function, unsigned long long,
-                                                        int* status) {
+KTRACE_HIP_EXPORT hipError_t hipGetDriverEntryPoint_spt(const char* symbol, void** function,
+                                                        unsigned long long, int* status) {
   return find_entry(symbol, function, any_version, per_thread_default_stream, status);
 }

@@ -103,7 +103,9 @@ KTRACE_HIP_EXPORT hipError_t hipEventDestroy(hipEvent_t event) {
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) { return record(event, stream); }
+KTRACE_HIP_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
+  return record(event, stream);
+}
 
 KTRACE_HIP_EXPORT hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream) {
   return record(event, per_thread(stream));

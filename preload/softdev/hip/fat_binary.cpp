@@ -19,8 +19,10 @@ struct LoadedBinary {
 void set_managed_pointers(Runtime& runtime, const FatBinary& binary, const Module& module) {
   for (const auto& [address, variable] : runtime.fat_binaries->variable_by_host_address) {
     const auto symbol = module.code_object->symbols().find(variable.name);
-    if (variable.binary == &binary && variable.managed != nullptr && symbol != module.code_object->symbols().end()) {
-      std::memcpy(reinterpret_cast<void*>(symbol->second.address), &variable.managed, sizeof variable.managed);
+    if (variable.binary == &binary && variable.managed != nullptr &&
+        symbol != module.code_object->symbols().end()) {
+      std::memcpy(reinterpret_cast<void*>(symbol->second.address), &variable.managed,
+                  sizeof variable.managed);
     }
   }
 }
@@ -126,8 +128,8 @@ KTRACE_HIP_EXPORT void __hipUnregisterFatBinary(void** modules) {
 }
 
 // The first registration of a host function wins, as in HIP: several translation units may share one.
-KTRACE_HIP_EXPORT void __hipRegisterFunction(void** modules, const void* host_function, char*, const char* name,
-                                             unsigned, void*, void*, dim3*, dim3*, int*) {
+KTRACE_HIP_EXPORT void __hipRegisterFunction(void** modules, const void* host_function, char*,
+                                             const char* name, unsigned, void*, void*, dim3*, dim3*, int*) {
   Runtime& runtime = Runtime::get();
   const std::lock_guard<std::mutex> lock(runtime.mutex);
   FatBinary* binary = find_binary(runtime, modules);
@@ -136,19 +138,19 @@ KTRACE_HIP_EXPORT void __hipRegisterFunction(void** modules, const void* host_fu
   }
 }
 
-KTRACE_HIP_EXPORT void __hipRegisterVar(void** modules, void* variable, char*, char* device_name, int, size_t size,
-                                        int, int) {
+KTRACE_HIP_EXPORT void __hipRegisterVar(void** modules, void* variable, char*, char* device_name, int,
+                                        size_t size, int, int) {
   Runtime& runtime = Runtime::get();
   const std::lock_guard<std::mutex> lock(runtime.mutex);
   FatBinary* binary = find_binary(runtime, modules);
   if (binary != nullptr && device_name != nullptr) {
-    runtime.fat_binaries->variable_by_host_address.emplace(variable,
-                                                           RegisteredVariable{binary, device_name, size, nullptr});
+    runtime.fat_binaries->variable_by_host_address.emplace(
+        variable, RegisteredVariable{binary, device_name, size, nullptr});
   }
 }
 
-KTRACE_HIP_EXPORT void __hipRegisterManagedVar(void* modules, void** pointer, void* initial_value, const char* name,
-                                               size_t size, unsigned) {
+KTRACE_HIP_EXPORT void __hipRegisterManagedVar(void* modules, void** pointer, void* initial_value,
+                                               const char* name, size_t size, unsigned) {
   Runtime& runtime = Runtime::get();
   const std::lock_guard<std::mutex> lock(runtime.mutex);
   FatBinary* binary = find_binary(runtime, static_cast<void**>(modules));
@@ -158,7 +160,8 @@ KTRACE_HIP_EXPORT void __hipRegisterManagedVar(void* modules, void** pointer, vo
   }
   std::memcpy(memory, initial_value, size);
   *pointer = memory;
-  runtime.fat_binaries->variable_by_host_address.emplace(pointer, RegisteredVariable{binary, name, size, memory});
+  runtime.fat_binaries->variable_by_host_address.emplace(pointer,
+                                                         RegisteredVariable{binary, name, size, memory});
 }
 
 // Nothing can be done with these on a device without images; programs register them all the same.

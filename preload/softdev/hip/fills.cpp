@@ -59,27 +59,29 @@ hipError_t run_fill(Runtime& runtime, Stream& stream, const Fill& what) {
 
 // The host does not wait, also not in the calls without a stream.
 hipError_t fill(hipStream_t stream, const Fill& what) {
-  return stream_call(cost::enqueue, stream, hipErrorContextIsDestroyed,
-                     [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) -> hipError_t {
-                       if (what.count == 0 || what.rows == 0) {
-                         return hipSuccess;
-                       }
-                       const hipError_t error = check(runtime, what);
-                       if (error != hipSuccess) {
-                         return error;
-                       }
-                       return run_or_capture(runtime, state, target, work, NodeType::fill,
-                                             [what](Runtime& now, DeviceState&, Stream& where, DeviceWork&) {
-                                               return run_fill(now, where, what);
-                                             });
-                     });
+  return stream_call(
+      cost::enqueue, stream, hipErrorContextIsDestroyed,
+      [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) -> hipError_t {
+        if (what.count == 0 || what.rows == 0) {
+          return hipSuccess;
+        }
+        const hipError_t error = check(runtime, what);
+        if (error != hipSuccess) {
+          return error;
+        }
+        return run_or_capture(runtime, state, target, work, NodeType::fill,
+                              [what](Runtime& now, DeviceState&, Stream& where, DeviceWork&) {
+                                return run_fill(now, where, what);
+                              });
+      });
 }
 
 hipError_t fill_bytes(void* destination, int value, size_t size, hipStream_t stream) {
   return fill(stream, {destination, size, static_cast<uint32_t>(value), 1, size, 1});
 }
 
-hipError_t fill_2d(void* destination, size_t pitch, int value, size_t width, size_t height, hipStream_t stream) {
+hipError_t fill_2d(void* destination, size_t pitch, int value, size_t width, size_t height,
+                   hipStream_t stream) {
   return fill(stream, {destination, pitch, static_cast<uint32_t>(value), 1, width, height});
 }
 
@@ -96,7 +98,8 @@ hipError_t fill_3d(const hipPitchedPtr& pitched, int value, const hipExtent& ext
 
 }  // namespace
 
-Operation fill_operation(void* destination, size_t pitch, uint32_t value, size_t element, size_t count, size_t rows) {
+Operation fill_operation(void* destination, size_t pitch, uint32_t value, size_t element, size_t count,
+                         size_t rows) {
   const Fill what{destination, pitch, value, element, count, rows};
   return [what](Runtime& runtime, DeviceState&, Stream& stream, DeviceWork&) {
     return run_fill(runtime, stream, what);
@@ -116,7 +119,8 @@ KTRACE_HIP_EXPORT hipError_t hipMemset_spt(void* destination, int value, size_t 
 KTRACE_HIP_EXPORT hipError_t hipMemsetAsync(void* destination, int value, size_t size, hipStream_t stream) {
   return fill_bytes(destination, value, size, stream);
 }
-KTRACE_HIP_EXPORT hipError_t hipMemsetAsync_spt(void* destination, int value, size_t size, hipStream_t stream) {
+KTRACE_HIP_EXPORT hipError_t hipMemsetAsync_spt(void* destination, int value, size_t size,
+                                                hipStream_t stream) {
   return fill_bytes(destination, value, size, per_thread(stream));
 }
 
@@ -142,7 +146,8 @@ KTRACE_HIP_EXPORT hipError_t hipMemsetD32Async(hipDeviceptr_t destination, int v
   return fill(stream, {destination, count * 4, static_cast<uint32_t>(value), 4, count, 1});
 }
 
-KTRACE_HIP_EXPORT hipError_t hipMemset2D(void* destination, size_t pitch, int value, size_t width, size_t height) {
+KTRACE_HIP_EXPORT hipError_t hipMemset2D(void* destination, size_t pitch, int value, size_t width,
+                                         size_t height) {
   return fill_2d(destination, pitch, value, width, height, nullptr);
 }
 KTRACE_HIP_EXPORT hipError_t hipMemset2D_spt(void* destination, size_t pitch, int value, size_t width,

@@ -22,7 +22,8 @@ int binary_version(Runtime& runtime, const Function& function) {
   return capability.major * 10 + capability.minor;
 }
 
-std::optional<int> function_attribute(Runtime& runtime, const Function& function, hipFunction_attribute attribute) {
+std::optional<int> function_attribute(Runtime& runtime, const Function& function,
+                                      hipFunction_attribute attribute) {
   const Kernel& kernel = *function.kernel;
   switch (attribute) {
     case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
@@ -69,10 +70,12 @@ hipError_t with_function(hipFunction_t handle, Body&& body) {
 
 uint32_t resident_blocks(Runtime& runtime, const Function& function, int block_size, size_t dynamic_lds) {
   const Device& device = runtime.device(function.module->device).machine;
-  if (block_size > as_int(function.kernel->max_workgroup_size) || dynamic_lds > device.topology().lds_bytes_per_cu) {
+  if (block_size > as_int(function.kernel->max_workgroup_size) ||
+      dynamic_lds > device.topology().lds_bytes_per_cu) {
     return 0;
   }
-  return device.occupancy(*function.kernel, static_cast<uint32_t>(block_size), static_cast<uint32_t>(dynamic_lds));
+  return device.occupancy(*function.kernel, static_cast<uint32_t>(block_size),
+                          static_cast<uint32_t>(dynamic_lds));
 }
 
 hipError_t store_resident_blocks(Runtime& runtime, int* blocks, const Function& function, int block_size,
@@ -85,8 +88,8 @@ hipError_t store_resident_blocks(Runtime& runtime, int* blocks, const Function& 
 }
 
 // The block size that keeps most work-items on a compute unit; the largest of equals.
-hipError_t store_best_block(Runtime& runtime, int* grid, int* block, const Function& function, size_t dynamic_lds,
-                            int limit) {
+hipError_t store_best_block(Runtime& runtime, int* grid, int* block, const Function& function,
+                            size_t dynamic_lds, int limit) {
   if (grid == nullptr || block == nullptr) {
     return hipErrorInvalidValue;
   }
@@ -114,7 +117,8 @@ hipError_t store_best_block(Runtime& runtime, int* grid, int* block, const Funct
 using namespace ktrace::softdev;
 using namespace ktrace::softdev::hip;
 
-KTRACE_HIP_EXPORT hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute, hipFunction_t function) {
+KTRACE_HIP_EXPORT hipError_t hipFuncGetAttribute(int* value, hipFunction_attribute attribute,
+                                                 hipFunction_t function) {
   return with_function(function, [&](Runtime& runtime, Function& found) {
     const std::optional<int> known = function_attribute(runtime, found, attribute);
     if (value == nullptr || !known) {
@@ -143,7 +147,8 @@ KTRACE_HIP_EXPORT hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes,
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipFuncSetAttribute(const void* function, hipFuncAttribute attribute, int value) {
+KTRACE_HIP_EXPORT hipError_t hipFuncSetAttribute(const void* function, hipFuncAttribute attribute,
+                                                 int value) {
   return with_host_function(function, [&](Runtime& runtime, Function& found) {
     if (attribute < 0 || attribute > hipFuncAttributeMax) {
       return hipErrorInvalidValue;
@@ -171,10 +176,6 @@ KTRACE_HIP_EXPORT hipError_t hipFuncSetSharedMemConfig(const void* function, int
     return config >= 0 && config <= 2 ? hipSuccess : hipErrorInvalidValue;
   });
 }
-KTRACE_HIP_EXPORT hipError_t hipDeviceSetCacheConfig(int config) {
-  return call(cost::query, [&](Runtime&) { return config >= 0 && config <= 3 ? hipSuccess : hipErrorInvalidValue; });
-}
-
 KTRACE_HIP_EXPORT hipError_t hipGetFuncBySymbol(hipFunction_t* function, const void* symbol) {
   if (function == nullptr) {
     return finish_call(hipErrorInvalidValue);
@@ -201,8 +202,10 @@ KTRACE_HIP_EXPORT const char* hipKernelNameRefByPtr(const void* host_function, h
   return found == functions.end() ? nullptr : found->second.name.c_str();
 }
 
-KTRACE_HIP_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, hipFunction_t function,
-                                                                                int block_size, size_t dynamic_lds) {
+KTRACE_HIP_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
+                                                                                hipFunction_t function,
+                                                                                int block_size,
+                                                                                size_t dynamic_lds) {
   return with_function(function, [&](Runtime& runtime, Function& found) {
     return store_resident_blocks(runtime, blocks, found, block_size, dynamic_lds);
   });
@@ -215,7 +218,8 @@ KTRACE_HIP_EXPORT hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorW
   });
 }
 KTRACE_HIP_EXPORT hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
-                                                                          int block_size, size_t dynamic_lds) {
+                                                                          int block_size,
+                                                                          size_t dynamic_lds) {
   return with_host_function(function, [&](Runtime& runtime, Function& found) {
     return store_resident_blocks(runtime, blocks, found, block_size, dynamic_lds);
   });
@@ -228,7 +232,8 @@ KTRACE_HIP_EXPORT hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFla
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipModuleOccupancyMaxPotentialBlockSize(int* grid, int* block, hipFunction_t function,
+KTRACE_HIP_EXPORT hipError_t hipModuleOccupancyMaxPotentialBlockSize(int* grid, int* block,
+                                                                     hipFunction_t function,
                                                                      size_t dynamic_lds, int limit) {
   return with_function(function, [&](Runtime& runtime, Function& found) {
     return store_best_block(runtime, grid, block, found, dynamic_lds, limit);

@@ -57,7 +57,8 @@ std::unique_ptr<GraphExec> instantiate(const Graph& graph) {
   return taken.size() == graph.nodes.size() ? std::move(exec) : nullptr;
 }
 
-hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work, GraphExec& graph) {
+hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
+                     GraphExec& graph) {
   for (GraphExec::Step& step : graph.steps) {
     hipError_t error = hipSuccess;
     if (step.launch != nullptr) {
@@ -72,8 +73,8 @@ hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, Devic
   return hipSuccess;
 }
 
-hipError_t run_or_capture(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work, NodeType type,
-                          Operation operation) {
+hipError_t run_or_capture(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
+                          NodeType type, Operation operation) {
   if (!is_capturing(stream)) {
     return operation(runtime, state, stream, work);
   }
@@ -170,7 +171,8 @@ hipError_t refuse_during_any_capture(const Runtime& runtime) {
   for (const auto& capture : runtime.captures) {
     const bool is_own = capture->thread == std::this_thread::get_id();
     const bool minds_others = own_mode == CaptureMode::global && capture->mode == CaptureMode::global;
-    const bool minds_own = own_mode != CaptureMode::relaxed && is_own && capture->mode != CaptureMode::relaxed;
+    const bool minds_own =
+        own_mode != CaptureMode::relaxed && is_own && capture->mode != CaptureMode::relaxed;
     if (minds_others || minds_own) {
       capture->is_valid = false;
       error = hipErrorStreamCaptureUnsupported;

@@ -23,8 +23,8 @@ using Operation = std::function<hipError_t(Runtime&, DeviceState&, Stream&, Devi
 
 struct GraphNode {
   NodeType type = NodeType::empty;
-  Operation run;                            // of every type but kernel and empty
-  std::shared_ptr<PreparedLaunch> launch;   // of a kernel
+  Operation run;                           // of every type but kernel and empty
+  std::shared_ptr<PreparedLaunch> launch;  // of a kernel
   std::vector<GraphNode*> dependencies;
 };
 
@@ -48,7 +48,8 @@ struct GraphExec {
 
 // Nothing if the dependencies have a cycle.
 std::unique_ptr<GraphExec> instantiate(const Graph& graph);
-hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work, GraphExec& graph);
+hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
+                     GraphExec& graph);
 
 enum class CaptureMode : int { global = 0, thread_local_only = 1, relaxed = 2 };
 
@@ -64,19 +65,21 @@ struct Capture {
 };
 
 // Runs the work now or, on a capturing stream, keeps it as a node.
-hipError_t run_or_capture(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work, NodeType type,
-                          Operation operation);
+hipError_t run_or_capture(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
+                          NodeType type, Operation operation);
 hipError_t run_or_capture(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
                           std::shared_ptr<PreparedLaunch> launch);
 
 // Runs the function on the calling thread: all the stream's earlier work has been done, only its time has not
-// come. HIP runs it on a thread of its own, so a program that holds a lock here which the function takes would
-// block.
+// come. HIP runs it on a thread of its own, so a program that holds a lock here which the function takes
+// would block.
 Operation host_operation(std::function<void()> function);
 Operation copy_operation(void* destination, const void* source, size_t size, hipMemcpyKind kind);
-Operation fill_operation(void* destination, size_t pitch, uint32_t value, size_t element, size_t count, size_t rows);
+Operation fill_operation(void* destination, size_t pitch, uint32_t value, size_t element, size_t count,
+                         size_t rows);
 
-// The capture is over for all of its streams, if `stream` is the one that began it, and for `stream` otherwise.
+// The capture is over for all of its streams, if `stream` is the one that began it, and for `stream`
+// otherwise.
 void end_capture_of(Runtime& runtime, Stream& stream);
 
 // The two ways in which events carry a capture from stream to stream.

@@ -64,7 +64,8 @@ hipError_t add_node(GraphNode** node, void* graph, Nodes dependencies, size_t co
   return call(cost::call, [&](Runtime& runtime) -> hipError_t {
     Graph* found = find_graph(runtime, graph);
     if (node == nullptr || found == nullptr || (count != 0 && dependencies == nullptr) ||
-        !std::all_of(dependencies, dependencies + count, [&](GraphNode* other) { return found->has(other); })) {
+        !std::all_of(dependencies, dependencies + count,
+                     [&](GraphNode* other) { return found->has(other); })) {
       return hipErrorInvalidValue;
     }
     GraphNode* added = found->add(type, {dependencies, dependencies + count});
@@ -136,7 +137,8 @@ hipError_t launch_graph(void* exec, hipStream_t stream) {
                          return hipErrorInvalidValue;
                        }
                        const hipError_t error = refuse_while_capturing(target);
-                       return error != hipSuccess ? error : run_graph(runtime, state, target, work, *found->second);
+                       return error != hipSuccess ? error
+                                                  : run_graph(runtime, state, target, work, *found->second);
                      });
 }
 
@@ -164,17 +166,18 @@ KTRACE_HIP_EXPORT hipError_t hipGraphDestroy(void* graph) {
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGraphAddKernelNode(GraphNode** node, void* graph, Nodes dependencies, size_t count,
-                                                   const hipKernelNodeParams* params) {
-  return add_node(node, graph, dependencies, count, NodeType::kernel, [&](Runtime& runtime, GraphNode& added) {
-    return prepare_into(runtime, params, added.launch);
-  });
+KTRACE_HIP_EXPORT hipError_t hipGraphAddKernelNode(GraphNode** node, void* graph, Nodes dependencies,
+                                                   size_t count, const hipKernelNodeParams* params) {
+  return add_node(
+      node, graph, dependencies, count, NodeType::kernel,
+      [&](Runtime& runtime, GraphNode& added) { return prepare_into(runtime, params, added.launch); });
 }
 
 KTRACE_HIP_EXPORT hipError_t hipGraphKernelNodeSetParams(GraphNode* node, const hipKernelNodeParams* params) {
   return call(cost::call, [&](Runtime& runtime) {
-    return is_node(runtime, node) && node->type == NodeType::kernel ? prepare_into(runtime, params, node->launch)
-                                                                    : hipErrorInvalidValue;
+    return is_node(runtime, node) && node->type == NodeType::kernel
+               ? prepare_into(runtime, params, node->launch)
+               : hipErrorInvalidValue;
   });
 }
 
@@ -213,41 +216,45 @@ KTRACE_HIP_EXPORT hipError_t hipGraphExecKernelNodeSetParams(void* exec, GraphNo
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGraphAddMemcpyNode1D(GraphNode** node, void* graph, Nodes dependencies, size_t count,
-                                                     void* destination, const void* source, size_t size,
-                                                     hipMemcpyKind kind) {
+KTRACE_HIP_EXPORT hipError_t hipGraphAddMemcpyNode1D(GraphNode** node, void* graph, Nodes dependencies,
+                                                     size_t count, void* destination, const void* source,
+                                                     size_t size, hipMemcpyKind kind) {
   return add_node(node, graph, dependencies, count, NodeType::copy, [&](Runtime&, GraphNode& added) {
     added.run = copy_operation(destination, source, size, kind);
     return destination == nullptr || source == nullptr ? hipErrorInvalidValue : hipSuccess;
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGraphAddMemsetNode(GraphNode** node, void* graph, Nodes dependencies, size_t count,
-                                                   const hipMemsetParams* params) {
-  return add_node(node, graph, dependencies, count, NodeType::fill, [&](Runtime&, GraphNode& added) -> hipError_t {
-    if (params == nullptr || params->dst == nullptr ||
-        (params->elementSize != 1 && params->elementSize != 2 && params->elementSize != 4)) {
-      return hipErrorInvalidValue;
-    }
-    added.run = fill_operation(params->dst, params->pitch, params->value, params->elementSize, params->width,
-                               params->height);
-    return hipSuccess;
-  });
+KTRACE_HIP_EXPORT hipError_t hipGraphAddMemsetNode(GraphNode** node, void* graph, Nodes dependencies,
+                                                   size_t count, const hipMemsetParams* params) {
+  return add_node(node, graph, dependencies, count, NodeType::fill,
+                  [&](Runtime&, GraphNode& added) -> hipError_t {
+                    if (params == nullptr || params->dst == nullptr ||
+                        (params->elementSize != 1 && params->elementSize != 2 && params->elementSize != 4)) {
+                      return hipErrorInvalidValue;
+                    }
+                    added.run = fill_operation(params->dst, params->pitch, params->value, params->elementSize,
+                                               params->width, params->height);
+                    return hipSuccess;
+                  });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGraphAddHostNode(GraphNode** node, void* graph, Nodes dependencies, size_t count,
-                                                 const hipHostNodeParams* params) {
-  return add_node(node, graph, dependencies, count, NodeType::host, [&](Runtime&, GraphNode& added) -> hipError_t {
-    if (params == nullptr || params->fn == nullptr) {
-      return hipErrorInvalidValue;
-    }
-    added.run = host_operation([function = params->fn, data = params->userData] { function(data); });
-    return hipSuccess;
-  });
+KTRACE_HIP_EXPORT hipError_t hipGraphAddHostNode(GraphNode** node, void* graph, Nodes dependencies,
+                                                 size_t count, const hipHostNodeParams* params) {
+  return add_node(
+      node, graph, dependencies, count, NodeType::host, [&](Runtime&, GraphNode& added) -> hipError_t {
+        if (params == nullptr || params->fn == nullptr) {
+          return hipErrorInvalidValue;
+        }
+        added.run = host_operation([function = params->fn, data = params->userData] { function(data); });
+        return hipSuccess;
+      });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGraphAddEmptyNode(GraphNode** node, void* graph, Nodes dependencies, size_t count) {
-  return add_node(node, graph, dependencies, count, NodeType::empty, [](Runtime&, GraphNode&) { return hipSuccess; });
+KTRACE_HIP_EXPORT hipError_t hipGraphAddEmptyNode(GraphNode** node, void* graph, Nodes dependencies,
+                                                  size_t count) {
+  return add_node(node, graph, dependencies, count, NodeType::empty,
+                  [](Runtime&, GraphNode&) { return hipSuccess; });
 }
 
 KTRACE_HIP_EXPORT hipError_t hipGraphAddDependencies(void* graph, Nodes from, Nodes to, size_t count) {
@@ -307,7 +314,9 @@ KTRACE_HIP_EXPORT hipError_t hipGraphExecDestroy(void* exec) {
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGraphLaunch(void* exec, hipStream_t stream) { return launch_graph(exec, stream); }
+KTRACE_HIP_EXPORT hipError_t hipGraphLaunch(void* exec, hipStream_t stream) {
+  return launch_graph(exec, stream);
+}
 KTRACE_HIP_EXPORT hipError_t hipGraphLaunch_spt(void* exec, hipStream_t stream) {
   return launch_graph(exec, per_thread(stream));
 }

@@ -1,7 +1,7 @@
 // The binary interface of libamdhip64.so.7 as its callers see it: error codes, handles and structs.
 //
-// Declared here so that the build needs no ROCm headers. Names, numbers and layouts are HIP's; a struct's size
-// and the offsets that hip-python reads are asserted at the end of the file.
+// Declared here so that the build needs no ROCm headers. Names, numbers and layouts are HIP's; a struct's
+// size and the offsets that hip-python reads are asserted at the end of the file.
 #pragma once
 
 #include <cstddef>
@@ -98,6 +98,7 @@ typedef struct ihipStream_t* hipStream_t;
 typedef struct ihipEvent_t* hipEvent_t;
 typedef struct ihipModule_t* hipModule_t;
 typedef struct ihipModuleSymbol_t* hipFunction_t;
+typedef struct ihipLibrary_t* hipLibrary_t;
 typedef struct ihipCtx_t* hipCtx_t;
 typedef struct ihipMemPoolHandle_t* hipMemPool_t;
 typedef void* hipDeviceptr_t;

@@ -53,7 +53,8 @@ hipError_t check_launch(const DeviceState& state, const Function& function, cons
   const Kernel& kernel = *function.kernel;
   if (volume(launch.block) > kernel.max_workgroup_size) {
     say("kernel `%s` was compiled for at most %u work-items in a workgroup and is launched with %llu",
-        kernel.name.c_str(), kernel.max_workgroup_size, static_cast<unsigned long long>(volume(launch.block)));
+        kernel.name.c_str(), kernel.max_workgroup_size,
+        static_cast<unsigned long long>(volume(launch.block)));
     return hipErrorLaunchFailure;
   }
   const uint32_t resident = state.machine.occupancy(kernel, static_cast<uint32_t>(volume(launch.block)),
@@ -63,8 +64,7 @@ hipError_t check_launch(const DeviceState& state, const Function& function, cons
         kernel.vgpr_count, kernel.lds_bytes + launch.dynamic_lds);
     return hipErrorLaunchOutOfResources;
   }
-  if (launch.is_cooperative &&
-      volume(shape_of(launch).grid) > uint64_t{resident} * topology.cus()) {
+  if (launch.is_cooperative && volume(shape_of(launch).grid) > uint64_t{resident} * topology.cus()) {
     return hipErrorCooperativeLaunchTooLarge;
   }
   return hipSuccess;
@@ -81,10 +81,12 @@ void record(Runtime& runtime, hipEvent_t handle, int device, Nanoseconds time) {
 }
 
 hipError_t error_of(const Fault& fault) {
-  return std::strstr(fault.what(), "memory access fault") != nullptr ? hipErrorIllegalAddress : hipErrorLaunchFailure;
+  return std::strstr(fault.what(), "memory access fault") != nullptr ? hipErrorIllegalAddress
+                                                                     : hipErrorLaunchFailure;
 }
 
-// A kernarg segment at an address that is registered and aligned as HIP's are, for as long as the kernel runs.
+// A kernarg segment at an address that is registered and aligned as HIP's are, for as long as the kernel
+// runs.
 class KernargMemory {
  public:
   KernargMemory(MemoryRegistry& registry, KernargSegment& segment, int device)
@@ -153,7 +155,8 @@ hipError_t prepare_launch(const DeviceState& state, Function& function, const La
   prepared.shape = shape_of(launch);
   prepared.start = launch.start;
   prepared.stop = launch.stop;
-  fill_hidden_arguments(*prepared.kernel, prepared.shape, reinterpret_cast<uintptr_t>(state.queue), prepared.segment);
+  fill_hidden_arguments(*prepared.kernel, prepared.shape, reinterpret_cast<uintptr_t>(state.queue),
+                        prepared.segment);
   return hipSuccess;
 }
 

@@ -11,8 +11,8 @@ namespace ktrace::softdev::hip {
 
 namespace {
 
-hipError_t launch_kernel(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work, Function& function,
-                         const Launch& launch) {
+hipError_t launch_kernel(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
+                         Function& function, const Launch& launch) {
   auto prepared = std::make_shared<PreparedLaunch>();
   const hipError_t error = prepare_launch(state, function, launch, *prepared);
   return error != hipSuccess ? error : run_or_capture(runtime, state, stream, work, std::move(prepared));
@@ -22,20 +22,22 @@ hipError_t launch_function(hipFunction_t handle, hipStream_t stream, const Launc
   return stream_call(cost::enqueue, stream, hipErrorInvalidValue,
                      [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) {
                        Function* function = runtime.find_function(handle);
-                       return function == nullptr ? hipErrorInvalidResourceHandle
-                                                  : launch_kernel(runtime, state, target, work, *function, launch);
+                       return function == nullptr
+                                  ? hipErrorInvalidResourceHandle
+                                  : launch_kernel(runtime, state, target, work, *function, launch);
                      });
 }
 
 hipError_t launch_host_function(const void* host_function, hipStream_t stream, const Launch& launch) {
-  return stream_call(cost::enqueue, stream, hipErrorInvalidValue,
-                     [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) -> hipError_t {
-                       const FoundFunction found = find_registered_function(runtime, host_function, target.device);
-                       if (found.error != hipSuccess) {
-                         return found.error;
-                       }
-                       return launch_kernel(runtime, state, target, work, *found.function, launch);
-                     });
+  return stream_call(
+      cost::enqueue, stream, hipErrorInvalidValue,
+      [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) -> hipError_t {
+        const FoundFunction found = find_registered_function(runtime, host_function, target.device);
+        if (found.error != hipSuccess) {
+          return found.error;
+        }
+        return launch_kernel(runtime, state, target, work, *found.function, launch);
+      });
 }
 
 hipError_t launch_blocks(const void* host_function, dim3 grid, dim3 block, void** args, size_t shared_bytes,
@@ -96,19 +98,19 @@ using namespace ktrace::softdev::hip;
 
 KTRACE_HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y,
                                                    unsigned grid_z, unsigned block_x, unsigned block_y,
-                                                   unsigned block_z, unsigned shared_bytes, hipStream_t stream,
-                                                   void** kernel_params, void** extra) {
-  return launch_module_blocks(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream,
-                              kernel_params, extra, false);
+                                                   unsigned block_z, unsigned shared_bytes,
+                                                   hipStream_t stream, void** kernel_params, void** extra) {
+  return launch_module_blocks(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
+                              stream, kernel_params, extra, false);
 }
 
 KTRACE_HIP_EXPORT hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned grid_x,
-                                                              unsigned grid_y, unsigned grid_z, unsigned block_x,
-                                                              unsigned block_y, unsigned block_z,
-                                                              unsigned shared_bytes, hipStream_t stream,
-                                                              void** kernel_params) {
-  return launch_module_blocks(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream,
-                              kernel_params, nullptr, true);
+                                                              unsigned grid_y, unsigned grid_z,
+                                                              unsigned block_x, unsigned block_y,
+                                                              unsigned block_z, unsigned shared_bytes,
+                                                              hipStream_t stream, void** kernel_params) {
+  return launch_module_blocks(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
+                              stream, kernel_params, nullptr, true);
 }
 
 KTRACE_HIP_EXPORT hipError_t hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG* config, hipFunction_t function,
@@ -117,28 +119,28 @@ KTRACE_HIP_EXPORT hipError_t hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG* confi
     return finish_call(hipErrorInvalidValue);
   }
   return launch_module_blocks(function, {config->gridDimX, config->gridDimY, config->gridDimZ},
-                              {config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes,
-                              config->hStream, kernel_params, extra,
+                              {config->blockDimX, config->blockDimY, config->blockDimZ},
+                              config->sharedMemBytes, config->hStream, kernel_params, extra,
                               is_cooperative(config->attrs, config->numAttrs));
 }
 
 // Sizes are work-items, not workgroups.
-KTRACE_HIP_EXPORT hipError_t hipExtModuleLaunchKernel(hipFunction_t function, uint32_t global_x, uint32_t global_y,
-                                                      uint32_t global_z, uint32_t block_x, uint32_t block_y,
-                                                      uint32_t block_z, size_t shared_bytes, hipStream_t stream,
-                                                      void** kernel_params, void** extra, hipEvent_t start,
-                                                      hipEvent_t stop, uint32_t) {
-  return launch_work_items(function, {global_x, global_y, global_z}, {block_x, block_y, block_z}, shared_bytes, stream,
-                           kernel_params, extra, start, stop);
+KTRACE_HIP_EXPORT hipError_t hipExtModuleLaunchKernel(hipFunction_t function, uint32_t global_x,
+                                                      uint32_t global_y, uint32_t global_z, uint32_t block_x,
+                                                      uint32_t block_y, uint32_t block_z, size_t shared_bytes,
+                                                      hipStream_t stream, void** kernel_params, void** extra,
+                                                      hipEvent_t start, hipEvent_t stop, uint32_t) {
+  return launch_work_items(function, {global_x, global_y, global_z}, {block_x, block_y, block_z},
+                           shared_bytes, stream, kernel_params, extra, start, stop);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipHccModuleLaunchKernel(hipFunction_t function, uint32_t global_x, uint32_t global_y,
-                                                      uint32_t global_z, uint32_t block_x, uint32_t block_y,
-                                                      uint32_t block_z, size_t shared_bytes, hipStream_t stream,
-                                                      void** kernel_params, void** extra, hipEvent_t start,
-                                                      hipEvent_t stop) {
-  return launch_work_items(function, {global_x, global_y, global_z}, {block_x, block_y, block_z}, shared_bytes, stream,
-                           kernel_params, extra, start, stop);
+KTRACE_HIP_EXPORT hipError_t hipHccModuleLaunchKernel(hipFunction_t function, uint32_t global_x,
+                                                      uint32_t global_y, uint32_t global_z, uint32_t block_x,
+                                                      uint32_t block_y, uint32_t block_z, size_t shared_bytes,
+                                                      hipStream_t stream, void** kernel_params, void** extra,
+                                                      hipEvent_t start, hipEvent_t stop) {
+  return launch_work_items(function, {global_x, global_y, global_z}, {block_x, block_y, block_z},
+                           shared_bytes, stream, kernel_params, extra, start, stop);
 }
 
 // HIP's headers declare the two with C++ linkage, so that C++ callers ask for mangled names.
@@ -159,13 +161,15 @@ KTRACE_HIP_EXPORT hipError_t hipLaunchKernel_spt(const void* function, dim3 grid
   return launch_blocks(function, grid, block, args, shared_bytes, per_thread(stream), false);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** args,
-                                                        unsigned shared_bytes, hipStream_t stream) {
+KTRACE_HIP_EXPORT hipError_t hipLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block,
+                                                        void** args, unsigned shared_bytes,
+                                                        hipStream_t stream) {
   return launch_blocks(function, grid, block, args, shared_bytes, stream, true);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipLaunchCooperativeKernel_spt(const void* function, dim3 grid, dim3 block, void** args,
-                                                            unsigned shared_bytes, hipStream_t stream) {
+KTRACE_HIP_EXPORT hipError_t hipLaunchCooperativeKernel_spt(const void* function, dim3 grid, dim3 block,
+                                                            void** args, unsigned shared_bytes,
+                                                            hipStream_t stream) {
   return launch_blocks(function, grid, block, args, shared_bytes, per_thread(stream), true);
 }
 
@@ -175,12 +179,13 @@ KTRACE_HIP_EXPORT hipError_t hipExtLaunchKernel(const void* function, dim3 grid,
   return launch_blocks(function, grid, block, args, shared_bytes, stream, false, start, stop);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config, const void* function, void** args) {
+KTRACE_HIP_EXPORT hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config, const void* function,
+                                                void** args) {
   if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) {
     return finish_call(hipErrorInvalidValue);
   }
-  return launch_blocks(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream,
-                       is_cooperative(config->attrs, config->numAttrs));
+  return launch_blocks(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
+                       config->stream, is_cooperative(config->attrs, config->numAttrs));
 }
 
 namespace {
@@ -205,8 +210,8 @@ hipError_t launch_host_list(const hipLaunchParams* list, int count, bool coopera
     if (params.stream == nullptr) {
       return finish_call(hipErrorInvalidResourceHandle);
     }
-    return launch_blocks(params.func, params.gridDim, params.blockDim, params.args, params.sharedMem, params.stream,
-                         cooperative);
+    return launch_blocks(params.func, params.gridDim, params.blockDim, params.args, params.sharedMem,
+                         params.stream, cooperative);
   });
 }
 
@@ -224,7 +229,8 @@ KTRACE_HIP_EXPORT hipError_t hipModuleLaunchCooperativeKernelMultiDevice(hipFunc
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipLaunchCooperativeKernelMultiDevice(hipLaunchParams* list, int count, unsigned) {
+KTRACE_HIP_EXPORT hipError_t hipLaunchCooperativeKernelMultiDevice(hipLaunchParams* list, int count,
+                                                                   unsigned) {
   return launch_host_list(list, count, true);
 }
 

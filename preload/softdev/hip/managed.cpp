@@ -1,7 +1,7 @@
 // Stream-ordered allocation, and advice about managed memory.
 //
-// hipMallocAsync takes memory at once and hipFreeAsync gives it back at once: whatever was enqueued to use it has
-// been done by then. Only the time is the stream's.
+// hipMallocAsync takes memory at once and hipFreeAsync gives it back at once: whatever was enqueued to use it
+// has been done by then. Only the time is the stream's.
 #include <cstring>
 
 #include "hip/call.hpp"
@@ -28,8 +28,8 @@ using namespace ktrace::softdev::hip;
 
 KTRACE_HIP_EXPORT hipError_t hipMallocAsync(void** pointer, size_t size, hipStream_t stream) {
   return stream_call(cost::enqueue, stream, hipErrorInvalidHandle,
-                     [&](Runtime& runtime, DeviceState&, Stream&, DeviceWork&) {
-                       return allocate_device_memory(runtime, pointer, size);
+                     [&](Runtime& runtime, DeviceState& state, Stream&, DeviceWork&) {
+                       return allocate_device_memory(runtime, pointer, size, state.machine.index());
                      });
 }
 
@@ -38,7 +38,8 @@ KTRACE_HIP_EXPORT hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
                      [&](Runtime& runtime, DeviceState& state, Stream&, DeviceWork&) -> hipError_t {
                        const auto allocation = runtime.registry.find(pointer);
                        if (!allocation || allocation->base != reinterpret_cast<uintptr_t>(pointer) ||
-                           allocation->kind != MemoryKind::device || allocation->device != state.machine.index()) {
+                           allocation->kind != MemoryKind::device ||
+                           allocation->device != state.machine.index()) {
                          return hipErrorInvalidValue;
                        }
                        runtime.registry.release(pointer);
@@ -48,7 +49,8 @@ KTRACE_HIP_EXPORT hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
                      });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipMemPrefetchAsync(const void* pointer, size_t size, int device, hipStream_t stream) {
+KTRACE_HIP_EXPORT hipError_t hipMemPrefetchAsync(const void* pointer, size_t size, int device,
+                                                 hipStream_t stream) {
   return stream_call(cost::enqueue, stream, hipErrorInvalidHandle,
                      [&](Runtime& runtime, DeviceState&, Stream& target, DeviceWork&) -> hipError_t {
                        if (!is_place(runtime, device)) {

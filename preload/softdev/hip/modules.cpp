@@ -23,7 +23,7 @@ class MappedFile {
     if (file < 0) {
       return;
     }
-    struct stat status {};
+    struct stat status{};
     if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
       void* data = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
       if (data != MAP_FAILED) {
@@ -141,7 +141,8 @@ KTRACE_HIP_EXPORT hipError_t hipModuleLoadData(hipModule_t* module, const void* 
 }
 
 // HIP ignores the options, too: they are for a compiler that it does not have.
-KTRACE_HIP_EXPORT hipError_t hipModuleLoadDataEx(hipModule_t* module, const void* image, unsigned, int*, void**) {
+KTRACE_HIP_EXPORT hipError_t hipModuleLoadDataEx(hipModule_t* module, const void* image, unsigned, int*,
+                                                 void**) {
   return load_image("hipModuleLoadDataEx", module, image);
 }
 
@@ -169,7 +170,8 @@ KTRACE_HIP_EXPORT hipError_t hipModuleUnload(hipModule_t module) {
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module, const char* name) {
+KTRACE_HIP_EXPORT hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module,
+                                                  const char* name) {
   return call(cost::call, [&](Runtime& runtime) -> hipError_t {
     if (function == nullptr || name == nullptr || *name == '\0') {
       return hipErrorInvalidValue;

@@ -11,8 +11,8 @@ namespace ktrace::softdev::hip {
 // "gfx942:sramecc+:xnack-": what the device calls itself.
 std::string target_name(Arch arch);
 
-// Loads the code object for `device` out of `image`; see extract_image for `limit`. `caller` names the HIP call
-// in messages. Needs Runtime::mutex.
+// Loads the code object for `device` out of `image`; see extract_image for `limit`. `caller` names the HIP
+// call in messages. Needs Runtime::mutex.
 hipError_t load_module(Runtime& runtime, int device, const void* image, size_t limit, const char* caller,
                        hipModule_t* module);
 hipError_t unload_module(Runtime& runtime, hipModule_t handle);

@@ -173,7 +173,8 @@ KTRACE_HIP_EXPORT hipError_t hipPointerSetAttribute(const void* value, hipPointe
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned flags) {
+KTRACE_HIP_EXPORT hipError_t hipHostGetDevicePointer(void** device_pointer, void* host_pointer,
+                                                     unsigned flags) {
   return call(cost::query, [&](Runtime& runtime) -> hipError_t {
     if (device_pointer == nullptr || flags != 0 || !runtime.registry.find(host_pointer)) {
       return hipErrorInvalidValue;
@@ -194,7 +195,8 @@ KTRACE_HIP_EXPORT hipError_t hipHostGetFlags(unsigned* flags, void* host_pointer
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, size_t* size, hipDeviceptr_t pointer) {
+KTRACE_HIP_EXPORT hipError_t hipMemGetAddressRange(hipDeviceptr_t* base, size_t* size,
+                                                   hipDeviceptr_t pointer) {
   return call(cost::query, [&](Runtime& runtime) -> hipError_t {
     const auto allocation = runtime.registry.find(pointer);
     if (!allocation) {

@@ -14,6 +14,7 @@
 #include "hip/call.hpp"
 #include "hip/fat_binary.hpp"
 #include "hip/graph.hpp"
+#include "hip/libraries.hpp"
 
 namespace ktrace::softdev::hip {
 
@@ -55,8 +56,8 @@ void unlock_after_fork() {
 // A tool that does not know ktrace_softdev_tool_thread is recognised by its thread's name.
 void detach_if_tool_thread() {
   char name[32] = "";
-  if (pthread_getname_np(pthread_self(), name, sizeof name) == 0 &&
-      std::strncmp(name, "ktrace-", 7) == 0 && syscall(SYS_gettid) != getpid()) {
+  if (pthread_getname_np(pthread_self(), name, sizeof name) == 0 && std::strncmp(name, "ktrace-", 7) == 0 &&
+      syscall(SYS_gettid) != getpid()) {
     HostClock::detach_thread();
   }
 }

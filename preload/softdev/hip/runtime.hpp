@@ -23,14 +23,15 @@ struct FatBinaries;
 struct Graph;
 struct GraphExec;
 struct GraphNode;
+struct Library;
 
 struct Stream {
   int device = 0;
   unsigned flags = hipStreamDefault;
   int priority = 0;
   uint64_t id = 0;
-  bool is_legacy = false;   // a device's null stream
-  Nanoseconds ready = 0;    // when everything enqueued so far has finished
+  bool is_legacy = false;  // a device's null stream
+  Nanoseconds ready = 0;   // when everything enqueued so far has finished
   std::vector<uint32_t> cu_mask;
   std::shared_ptr<Capture> capture;  // null unless the stream captures
   std::vector<GraphNode*> capture_dependencies;
@@ -40,8 +41,8 @@ struct Event {
   int device = 0;
   unsigned flags = 0;
   bool is_recorded = false;
-  Nanoseconds time = 0;           // when the device reaches it
-  Nanoseconds enqueued = 0;       // when the host recorded it
+  Nanoseconds time = 0;              // when the device reaches it
+  Nanoseconds enqueued = 0;          // when the host recorded it
   std::shared_ptr<Capture> capture;  // the one it was recorded in, if that was the last record
   std::vector<GraphNode*> capture_nodes;
 };
@@ -61,7 +62,8 @@ struct Module {
   std::map<std::string, std::unique_ptr<Function>> function_by_name;
 };
 
-// What a fault did to a device: every later call that needs the device returns the error, until hipDeviceReset.
+// What a fault did to a device: every later call that needs the device returns the error, until
+// hipDeviceReset.
 struct DeviceFault {
   hipError_t error = hipSuccess;
   bool is_reported = false;  // the launch itself returned success, as on hardware; some later call did not
@@ -78,9 +80,16 @@ struct DeviceState {
   std::optional<DeviceFault> fault;
   unsigned flags = 0;
   bool is_active = false;
-  size_t allocated = 0;      // bytes, kinds device and managed
-  void* queue = nullptr;     // what hidden_queue_ptr points to
-  std::set<int> peers;       // devices whose memory hipDeviceEnablePeerAccess opened
+  size_t allocated = 0;                 // bytes, kinds device and managed
+  void* queue = nullptr;                // what hidden_queue_ptr points to
+  hipMemPool_t default_pool = nullptr;  // made when first asked for
+  hipMemPool_t current_pool = nullptr;  // null: the default one
+  std::set<int> peers;                  // devices whose memory hipDeviceEnablePeerAccess opened
+};
+
+struct MemoryPool {
+  int device = 0;
+  std::map<int, uint64_t> attributes;  // as the program set them
 };
 
 // A registered or allocated range as HIP tells about it, beyond what the registry knows.
@@ -106,14 +115,16 @@ class Runtime {
   std::unordered_set<Function*> functions;
   std::unordered_map<uint64_t, MemoryNote> note_by_base;
   std::unique_ptr<FatBinaries> fat_binaries;
+  std::unordered_map<hipLibrary_t, std::unique_ptr<Library>> libraries;
+  std::unordered_map<hipMemPool_t, std::unique_ptr<MemoryPool>> pools;
   std::unordered_map<const void*, std::unique_ptr<Graph>> graphs;
   std::unordered_map<const void*, std::unique_ptr<GraphExec>> graph_execs;
   std::vector<std::shared_ptr<Capture>> captures;  // the active ones
   uint64_t next_stream_id = 1;
   uint64_t next_capture_id = 1;
 
-  // The handle's object, null for an unknown handle. The null stream and the per-thread stream are the current
-  // device's. All need `mutex`.
+  // The handle's object, null for an unknown handle. The null stream and the per-thread stream are the
+  // current device's. All need `mutex`.
   Stream* find_stream(hipStream_t handle);
   Event* find_event(hipEvent_t handle);
   Function* find_function(hipFunction_t handle);

@@ -17,8 +17,8 @@ hipError_t create(hipStream_t* stream, unsigned flags, int priority, std::vector
     if (stream == nullptr || (flags != hipStreamDefault && flags != hipStreamNonBlocking)) {
       return hipErrorInvalidValue;
     }
-    Stream* created =
-        runtime.create_stream(current_device(), flags, std::clamp(priority, greatest_priority, least_priority));
+    Stream* created = runtime.create_stream(current_device(), flags,
+                                            std::clamp(priority, greatest_priority, least_priority));
     created->cu_mask = std::move(cu_mask);
     *stream = reinterpret_cast<hipStream_t>(created);
     return hipSuccess;
@@ -120,7 +120,9 @@ hipError_t get_priority(hipStream_t stream, int* priority) {
 
 using namespace ktrace::softdev::hip;
 
-KTRACE_HIP_EXPORT hipError_t hipStreamCreate(hipStream_t* stream) { return create(stream, hipStreamDefault, 0); }
+KTRACE_HIP_EXPORT hipError_t hipStreamCreate(hipStream_t* stream) {
+  return create(stream, hipStreamDefault, 0);
+}
 
 KTRACE_HIP_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags) {
   return create(stream, flags, 0);
@@ -131,7 +133,8 @@ KTRACE_HIP_EXPORT hipError_t hipStreamCreateWithPriority(hipStream_t* stream, un
 }
 
 // The mask is kept and told, and changes nothing: the model does not place work by it.
-KTRACE_HIP_EXPORT hipError_t hipExtStreamCreateWithCUMask(hipStream_t* stream, uint32_t size, const uint32_t* mask) {
+KTRACE_HIP_EXPORT hipError_t hipExtStreamCreateWithCUMask(hipStream_t* stream, uint32_t size,
+                                                          const uint32_t* mask) {
   if (size == 0 || mask == nullptr) {
     return finish_call(hipErrorInvalidValue);
   }
@@ -172,7 +175,9 @@ KTRACE_HIP_EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
 }
 
 KTRACE_HIP_EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) { return synchronize(stream); }
-KTRACE_HIP_EXPORT hipError_t hipStreamSynchronize_spt(hipStream_t stream) { return synchronize(per_thread(stream)); }
+KTRACE_HIP_EXPORT hipError_t hipStreamSynchronize_spt(hipStream_t stream) {
+  return synchronize(per_thread(stream));
+}
 
 KTRACE_HIP_EXPORT hipError_t hipStreamQuery(hipStream_t stream) { return query(stream); }
 KTRACE_HIP_EXPORT hipError_t hipStreamQuery_spt(hipStream_t stream) { return query(per_thread(stream)); }
@@ -187,12 +192,13 @@ KTRACE_HIP_EXPORT hipError_t hipStreamWaitEvent_spt(hipStream_t stream, hipEvent
 KTRACE_HIP_EXPORT hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void* user_data) {
   return launch_host_function(stream, function, user_data);
 }
-KTRACE_HIP_EXPORT hipError_t hipLaunchHostFunc_spt(hipStream_t stream, hipHostFn_t function, void* user_data) {
+KTRACE_HIP_EXPORT hipError_t hipLaunchHostFunc_spt(hipStream_t stream, hipHostFn_t function,
+                                                   void* user_data) {
   return launch_host_function(per_thread(stream), function, user_data);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void* user_data,
-                                                  unsigned flags) {
+KTRACE_HIP_EXPORT hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback,
+                                                  void* user_data, unsigned flags) {
   return add_callback(stream, callback, user_data, flags);
 }
 KTRACE_HIP_EXPORT hipError_t hipStreamAddCallback_spt(hipStream_t stream, hipStreamCallback_t callback,
@@ -212,7 +218,9 @@ KTRACE_HIP_EXPORT hipError_t hipDeviceGetStreamPriorityRange(int* least, int* gr
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipStreamGetFlags(hipStream_t stream, unsigned* flags) { return get_flags(stream, flags); }
+KTRACE_HIP_EXPORT hipError_t hipStreamGetFlags(hipStream_t stream, unsigned* flags) {
+  return get_flags(stream, flags);
+}
 KTRACE_HIP_EXPORT hipError_t hipStreamGetFlags_spt(hipStream_t stream, unsigned* flags) {
   return get_flags(per_thread(stream), flags);
 }

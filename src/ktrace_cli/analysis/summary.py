@@ -118,9 +118,7 @@ def summarize(timeline: Timeline) -> Summary:
             )
         )
     kernels.sort(key=lambda kernel: (-kernel.wave_ns, kernel.name))
-    return Summary(
-        tuple(kernels), timeline.losses.counted(), timeline.devices, timeline.clocks
-    )
+    return Summary(tuple(kernels), timeline.losses.counted(), timeline.devices, timeline.clocks)
 
 
 def _kernel_keys(timeline: Timeline) -> Ints:
@@ -138,9 +136,7 @@ def _self_times(slices: Columns) -> Ints:
     return np.asarray(slices["ns"] - inside, np.int64)
 
 
-def _phases(
-    timeline: Timeline, slices: Columns, self_ns: Ints, wave_ns: int
-) -> tuple[Phase, ...]:
+def _phases(timeline: Timeline, slices: Columns, self_ns: Ints, wave_ns: int) -> tuple[Phase, ...]:
     keys = {}
     for row, event in enumerate(timeline.events):
         lane = (event.lane or event.name) if event.kind == Kind.START else ""

@@ -1,4 +1,4 @@
-"""Reads an ELF64 file's headers, sections, segments and symbols, and trusts no number in them."""
+"""Reads an ELF64 file's headers, sections and segments, and trusts no number in them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 
 EM_AMDGPU: Final = 224
 ET_REL: Final = 1
-SHT_SYMTAB: Final = 2
 SHT_NOTE: Final = 7
 SHT_NOBITS: Final = 8
-SHT_DYNSYM: Final = 11
 PT_NOTE: Final = 4
-STT_FUNC: Final = 2
 
 _MAGIC = b"\x7fELF"
 _CLASS_64 = 2
@@ -71,17 +68,6 @@ _SEGMENT = np.dtype(
         ("align", "<u8"),
     ]
 )
-_SYMBOL = np.dtype(
-    [
-        ("name", "<u4"),
-        ("info", "u1"),
-        ("other", "u1"),
-        ("section", "<u2"),
-        ("value", "<u8"),
-        ("size", "<u8"),
-    ]
-)
-
 # What e_shnum and e_shstrndx hold when the number does not fit: the first section has it.
 _SHN_XINDEX = 0xFFFF
 
@@ -101,18 +87,6 @@ class Part:
     address: int
     align: int
     link: int = 0
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A defined symbol."""
-
-    name: str
-    value: int
-    """Address, or offset in its section in a relocatable file."""
-    size: int
-    is_function: bool
-    section: int
 
 
 @dataclass(frozen=True)
@@ -170,23 +144,6 @@ def read_elf(data: memoryview) -> ElfFile:
     )
 
 
-def read_symbols(elf: ElfFile) -> tuple[Symbol, ...]:
-    """Return the defined symbols of .symtab and .dynsym, each once; those that lie are left out."""
-    symbols: dict[tuple[str, int], Symbol] = {}
-    for table in elf.sections:
-        if table.type not in (SHT_SYMTAB, SHT_DYNSYM) or table.link >= len(elf.sections):
-            continue
-        strings = bytes(elf.content(elf.sections[table.link]))
-        entries = np.frombuffer(elf.content(table), _SYMBOL, table.size // _SYMBOL.itemsize)
-        for entry in entries[entries["section"] != 0].tolist():
-            name_offset, info, _, section, value, size = entry
-            name = _string(strings, name_offset)
-            if name:
-                is_function = info & 0xF == STT_FUNC
-                symbols.setdefault((name, value), Symbol(name, value, size, is_function, section))
-    return tuple(symbols.values())
-
-
 def _table(
     data: memoryview, dtype: np.dtype[Any], what: str, place: tuple[int, int, int]
 ) -> tuple[NDArray[Any], list[str]]:
@@ -231,7 +188,7 @@ def _read_sections(data: memoryview, header: np.void, problems: list[str]) -> tu
     names = _section_names(data, table, names_index)
     parts = []
     for entry in table:
-        name = _string(names, int(entry["name"]))
+        name = string_at(names, int(entry["name"]))
         begin = int(entry["offset"])
         # Such a section has a size in memory only.
         size = 0 if entry["type"] in (0, SHT_NOBITS) else int(entry["size"])
@@ -270,7 +227,8 @@ def _outside(what: str, name: str, begin: int, size: int, length: int) -> str:
     return f"{label} at offset {begin} with {size} bytes ends past the {length} bytes of the file"
 
 
-def _string(strings: bytes, offset: int) -> str:
+def string_at(strings: bytes, offset: int) -> str:
+    """Return the NUL-terminated string at `offset` of a string table; "" outside of it."""
     if offset >= len(strings):
         return ""
     end = strings.find(b"\0", offset)

@@ -18,9 +18,7 @@ from ktrace_cli.code_object.elf import (
     ET_REL,
     ElfFile,
     MalformedElfError,
-    Symbol,
     read_elf,
-    read_symbols,
 )
 from ktrace_cli.code_object.markers import KernelMarker, Markers, read_markers
 from ktrace_cli.code_object.metadata import (
@@ -33,6 +31,7 @@ from ktrace_cli.code_object.metadata import (
     read_metadata,
 )
 from ktrace_cli.code_object.notes import Note, read_notes
+from ktrace_cli.code_object.symbols import Symbol, read_symbols
 from ktrace_cli.code_object.target import target_of
 from ktrace_cli.errors import CodeObjectError
 from ktrace_cli.trace_file import layout
@@ -60,14 +59,18 @@ def read_code_object(image: bytes | memoryview, origin: str = "code object") -> 
     if not (metadata.kernels or warnings or note_problems or metadata_problems):
         warnings.append("it lists no kernel that HIP could launch")
     markers = read_markers(notes, has_addresses=is_loadable)
-    symbols = read_symbols(elf)
-    kernels = _assemble(metadata.kernels, elf, symbols, markers)
+    code_by_name = _code_by_name(read_symbols(elf)) if is_loadable else {}
+    kernels, homeless = _assemble(metadata.kernels, code_by_name, markers)
     if not is_loadable:
         warnings.append(
             "it is relocatable, not loadable: only when it is linked can markers be told to be "
             "in a kernel"
         )
-    warnings += _homeless_markers(kernels, markers)
+    warnings += markers.conflicting_units.values()
+    if homeless:
+        warnings.append(
+            f"{homeless} of {len(markers.kernels)} KERNEL notes point into no kernel's code"
+        )
     return CodeObject(
         target=metadata.target or target_of(elf),
         is_loadable=is_loadable,
@@ -124,35 +127,30 @@ def _find_metadata(notes: Iterable[Note]) -> tuple[Metadata, list[str], list[str
 
 
 def _assemble(
-    entries: Sequence[KernelMetadata], elf: ElfFile, symbols: Sequence[Symbol], markers: Markers
-) -> tuple[Kernel, ...]:
-    code_by_name = _code_by_name(elf, symbols)
+    entries: Sequence[KernelMetadata], code_by_name: dict[str, range], markers: Markers
+) -> tuple[tuple[Kernel, ...], int]:
+    """Return the kernels, and the number of KERNEL notes that point into none of them."""
     codes = [_code_of(entry, code_by_name) for entry in entries]
-    markers_by_kernel = _markers_by_kernel(codes, markers.kernels)
+    markers_by_kernel, homeless = _markers_by_kernel(codes, markers.kernels)
     kernels = []
     for index, (entry, code) in enumerate(zip(entries, codes, strict=True)):
         annotation = _annotation(entry, markers_by_kernel.get(index, []), markers)
         kernels.append(
             Kernel(entry.name, entry.symbol, code, entry.arguments, entry.resources, annotation)
         )
-    return tuple(kernels)
+    return tuple(kernels), homeless
 
 
-def _code_by_name(elf: ElfFile, symbols: Sequence[Symbol]) -> dict[str, range]:
+def _code_by_name(symbols: Sequence[Symbol]) -> dict[str, range]:
     """Return the address range of each function; one without a size ends where the next begins."""
-    if elf.type == ET_REL:
-        return {}
-    functions = [s for s in symbols if s.is_function and s.section < len(elf.sections)]
+    functions = [symbol for symbol in symbols if symbol.is_function]
     starts = sorted({symbol.value for symbol in functions})
     code_by_name = {}
     for symbol in functions:
-        section = elf.sections[symbol.section]
-        section_end = section.address + section.size
         following = bisect_right(starts, symbol.value)
-        end = starts[following] if following < len(starts) else section_end
-        end = min(symbol.value + symbol.size if symbol.size else end, section_end)
-        if section.address <= symbol.value < end:
-            code_by_name[symbol.name] = range(symbol.value, end)
+        next_start = starts[following] if following < len(starts) else symbol.limit
+        end = symbol.value + symbol.size if symbol.size else next_start
+        code_by_name[symbol.name] = range(symbol.value, min(end, symbol.limit))
     return code_by_name
 
 
@@ -164,19 +162,23 @@ def _code_of(entry: KernelMetadata, code_by_name: dict[str, range]) -> range | N
 
 def _markers_by_kernel(
     codes: Sequence[range | None], markers: Sequence[KernelMarker]
-) -> dict[int, list[KernelMarker]]:
-    placed = sorted((code.start, index) for index, code in enumerate(codes) if code is not None)
-    starts = [start for start, _ in placed]
+) -> tuple[dict[int, list[KernelMarker]], int]:
+    # Kernels with identical code may share one address, and then its annotation too.
+    kernels_by_start: dict[int, list[int]] = {}
+    for index, code in enumerate(codes):
+        if code is not None:
+            kernels_by_start.setdefault(code.start, []).append(index)
+    starts = sorted(kernels_by_start)
     markers_by_kernel: dict[int, list[KernelMarker]] = {}
+    homeless = 0
     for marker in markers:
         position = bisect_right(starts, marker.pc) - 1
-        if position < 0:
-            continue
-        # Kernels with identical code may share one address, and then its annotation too.
-        for start, index in placed:
-            if start == starts[position] and marker.pc in (codes[index] or ()):
-                markers_by_kernel.setdefault(index, []).append(marker)
-    return markers_by_kernel
+        near = kernels_by_start[starts[position]] if position >= 0 else []
+        holders = [index for index in near if marker.pc in (codes[index] or ())]
+        for index in holders:
+            markers_by_kernel.setdefault(index, []).append(marker)
+        homeless += not holders
+    return markers_by_kernel, homeless
 
 
 def _annotation(
@@ -266,14 +268,3 @@ def _argument_index(explicit: Sequence[Argument], marker: KernelMarker) -> int |
         ):
             return index
     return None
-
-
-def _homeless_markers(kernels: Sequence[Kernel], markers: Markers) -> list[str]:
-    warnings = list(markers.conflicting_units.values())
-    codes = [kernel.code for kernel in kernels if kernel.code]
-    homeless = sum(not any(m.pc in code for code in codes) for m in markers.kernels)
-    if homeless:
-        warnings.append(
-            f"{homeless} of {len(markers.kernels)} KERNEL notes point into no kernel's code"
-        )
-    return warnings

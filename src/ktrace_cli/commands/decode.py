@@ -31,13 +31,18 @@ class Format(str, Enum):
 def decode(
     recording: Annotated[
         Path | None,
-        typer.Argument(help="A recording. Without it: the newest one in ktrace_out."),
+        typer.Argument(
+            metavar="[RECORDING]",
+            help="Without it: the newest one in ktrace_out.",
+            show_default=False,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
+            metavar="FILE",
             help="The file to write; - is stdout. Without it: RECORDING's name with .pftrace.gz"
             " beside it; text goes to stdout.",
         ),
@@ -53,16 +58,30 @@ def decode(
     ] = False,
     kernel: Annotated[
         list[str] | None,
-        typer.Option("--kernel", help="Only kernels whose name matches this shell pattern."),
+        typer.Option(
+            "--kernel",
+            metavar="PATTERN",
+            help="Only kernels whose name matches this shell pattern; may be repeated.",
+        ),
     ] = None,
     dispatch: Annotated[
-        list[int] | None, typer.Option("--dispatch", help="Only this traced launch, from 1.")
+        list[int] | None,
+        typer.Option(
+            "--dispatch",
+            metavar="NUMBER",
+            help="Only this traced launch, from 1; may be repeated.",
+        ),
     ] = None,
     wave: Annotated[
-        list[int] | None, typer.Option("--wave", help="Only this wave of each workgroup.")
+        list[int] | None,
+        typer.Option(
+            "--wave",
+            metavar="NUMBER",
+            help="Only this wave of each workgroup, from 0; may be repeated.",
+        ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=0, help="At most so many waves, the first; 0 for all.")
+        int, typer.Option("--limit", metavar="WAVES", min=0, help="At most so many waves; 0: all.")
     ] = 0,
 ) -> None:
     """Write RECORDING as a Perfetto trace or as text.

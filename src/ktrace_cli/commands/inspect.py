@@ -30,7 +30,9 @@ _NOTHING_ANNOTATED = (
 def inspect(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Code objects, bundles, programs, libraries or recordings."),
+        typer.Argument(
+            metavar="FILES", help="Code objects, bundles, programs, libraries or recordings."
+        ),
     ],
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ktrace_cli import console
 from ktrace_cli.errors import KtraceError
-from ktrace_cli.model import Timeline
+from ktrace_cli.model import Device, Timeline
 from ktrace_cli.timeline.build import build_timeline
 from ktrace_cli.trace_file.reader import read_recording
 
@@ -57,8 +57,11 @@ def load_timeline(path: Path) -> Timeline:
 
 def describe_devices(timeline: Timeline) -> str:
     """Return one line on the devices and whether their times are real."""
-    return "; ".join(
-        f"device {device.device}: {device.target.split(':')[0]} {device.name}, "
-        + ("modelled times (software device)" if device.is_software else "measured times")
-        for device in timeline.devices
-    )
+    return "; ".join(_describe(device) for device in timeline.devices)
+
+
+def _describe(device: Device) -> str:
+    target = device.target.split(":")[0]
+    if device.is_software:
+        return f"device {device.device}: {target}, modelled times (software device)"
+    return f"device {device.device}: {target} {device.name}, measured times"

@@ -24,7 +24,11 @@ _TIMES = ("total", "self", "mean", "min", "p50", "p90", "p99", "max")
 def summary(
     recording: Annotated[
         Path | None,
-        typer.Argument(help="A recording. Without it: the newest one in ktrace_out."),
+        typer.Argument(
+            metavar="[RECORDING]",
+            help="Without it: the newest one in ktrace_out.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write JSON; its keys are a promise.")
@@ -35,8 +39,8 @@ def summary(
 ) -> None:
     """Show count and times of every phase of every kernel in RECORDING.
 
-    Times are added over all waves, which run at the same time. `waves` is the share of the time of
-    all waves of the kernel; `self` leaves out what nests inside.
+    Times are added over all waves, although these run at the same time. The column "% waves" is the
+    share of the time of all waves of the kernel; "self" leaves out what nests inside.
     """
     timeline = load_timeline(find_recording(recording))
     result = summarize(timeline)
@@ -68,7 +72,7 @@ def _table(kernel: KernelSummary) -> Table:
     table.add_column("phase", no_wrap=True)
     if has_lanes:
         table.add_column("lane", no_wrap=True)
-    for name in ("count", "waves", *_TIMES):
+    for name in ("count", "% waves", *_TIMES):
         table.add_column(name, justify="right", no_wrap=True)
     for phase in kernel.phases:
         table.add_row(*_row(phase, has_lanes=has_lanes))

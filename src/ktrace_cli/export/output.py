@@ -46,9 +46,7 @@ def open_output(path: Path, *, may_replace: bool) -> Iterator[BinaryIO]:
         with _replaced(path) as out:
             yield out
     except OSError as problem:
-        raise KtraceError(
-            f"cannot write {path}", why=problem.strerror or str(problem)
-        ) from problem
+        raise KtraceError(f"cannot write {path}", why=problem.strerror or str(problem)) from problem
 
 
 @contextmanager

@@ -31,7 +31,7 @@ COLUMNS = (
 
 
 def write_text(timeline: Timeline, out: BinaryIO) -> None:
-    """Write tab-separated lines: comments (`#`), column names, then records wave by wave.
+    """Write tab-separated lines: column names, then records wave by wave; comments begin with `#`.
 
     `begin_ns` counts from the `# zero_ns` line, `begin_ticks` from the begin of the wave.
     """
@@ -40,21 +40,29 @@ def write_text(timeline: Timeline, out: BinaryIO) -> None:
         out.write(f"{line}\n".encode())
     for lines in _records(timeline, zero):
         out.write("".join(f"{line}\n" for line in lines).encode())
+    for line in _flows(timeline):
+        out.write(f"{line}\n".encode())
 
 
 def _head(timeline: Timeline, zero: int) -> Iterator[str]:
     yield "# ktrace text 1"
     for device in timeline.devices:
         times = "modelled times (software device)" if device.is_software else "measured times"
-        yield f"# device {device.device} {device.target} {_clean(device.name)}: {times}"
+        yield f"# device {device.device} {device.target}: {times}"
     yield f"# zero_ns {zero}"
     for name, count in timeline.losses.counted().items():
         yield f"# loss {name} {count}"
+    yield "\t".join(COLUMNS)
+
+
+def _flows(timeline: Timeline) -> Iterator[str]:
     for flow in timeline.flows:
         edge = timeline.edges[flow["edge"]]
-        ends = (_slice_place(timeline, int(flow[end])) for end in ("source", "destination"))
-        yield f"# flow {_clean(edge.source)} {' -> '.join(ends)} {_clean(edge.destination)}"
-    yield "\t".join(COLUMNS)
+        source, destination = (
+            _slice_place(timeline, int(flow[end])) for end in ("source", "destination")
+        )
+        names = f"{_clean(edge.source)} -> {_clean(edge.destination)}"
+        yield f"# flow {names}: {source} -> {destination}"
 
 
 def _slice_place(timeline: Timeline, row: int) -> str:

@@ -85,11 +85,12 @@ def wave_name(timeline: Timeline, wave: Columns) -> str:
 
 
 def _root(tree: TrackTree, device: Device | None, number: int) -> int:
-    if device is None:
-        return tree.track(PROCESS_TRACK, ("device", number), f"ktrace · device {number}")
-    name = f"ktrace · device {number} · {device.target.split(':')[0]}"
-    if device.is_software:
-        name += " · modelled time: software device"
+    # The viewer shows some 32 characters of a track's name.
+    parts = ["ktrace", f"device {number}"] if number else ["ktrace"]
+    if device is not None:
+        parts.append(device.target.split(":")[0])
+        parts += ["modelled time"] if device.is_software else []
+    name = " · ".join(parts)
     return tree.track(PROCESS_TRACK, ("device", number), name)
 
 

@@ -99,9 +99,7 @@ def _dispatches(records: Sequence[DispatchRecord], names: Names) -> Columns:
     return rows
 
 
-def _host_clocks(
-    recording: Recording, records: Sequence[DispatchRecord]
-) -> dict[int, HostClock]:
+def _host_clocks(recording: Recording, records: Sequence[DispatchRecord]) -> dict[int, HostClock]:
     """Fit the clock of each device that ran a dispatch."""
     bounds_by_device: dict[int, list[tuple[int, ...]]] = {}
     for dispatch in records:

@@ -111,9 +111,7 @@ def fit_clock(
     return replace(unfitted, fits=fits)
 
 
-def _to_host(
-    anchors: Columns, device: Ints, host_clocks: Mapping[int, HostClock]
-) -> Ints:
+def _to_host(anchors: Columns, device: Ints, host_clocks: Mapping[int, HostClock]) -> Ints:
     ns = np.zeros(len(anchors), np.int64)
     for number, host_clock in host_clocks.items():
         rows = device[anchors["wave"]] == number

@@ -111,5 +111,3 @@ def keep_used(
     for column in columns:
         column[:] = place[column]
     return tuple(events[row] for row in used.tolist())
-
-

@@ -226,9 +226,7 @@ def _repair_backward_steps(
     return clamped
 
 
-def _apply_anchors(
-    ticks: Ints, events: Columns, of: Ints, is_gap: NDArray[np.bool_]
-) -> None:
+def _apply_anchors(ticks: Ints, events: Columns, of: Ints, is_gap: NDArray[np.bool_]) -> None:
     """Let ANCHOR words, which hold 58 bits of the clock, correct what lies behind them."""
     anchors = np.flatnonzero(events["kind"] == Kind.ANCHOR)
     if not len(anchors):
@@ -313,9 +311,7 @@ def _occurrences(events: Columns, rows: Ints) -> tuple[NDArray[Any], Ints]:
     return keys, rows
 
 
-def _merge(
-    events: Columns, owners: Ints, values: Columns
-) -> tuple[Columns, Ints, Columns]:
+def _merge(events: Columns, owners: Ints, values: Columns) -> tuple[Columns, Ints, Columns]:
     """Put both streams together by time; at equal times main words first, then by record order."""
     is_dropped = events["kind"] == 0
     if not np.any(is_dropped | events["is_side"]):

@@ -1,7 +1,6 @@
 // Every control flow that a marker may meet. tests/device_api/model.py says what each kernel must record.
-#include <mini_hip.hpp>
-
 #include <ktrace/ktrace.hpp>
+#include <mini_hip.hpp>
 
 #define LOOP _Pragma("clang loop unroll(disable)")
 
@@ -130,9 +129,7 @@ __device__ __noinline__ int helper(int sum, const int* in KTRACE_FN_PARAM(t)) {
   int result = 0;
   {
     KTRACE_RANGE(t, "helper loop", 2.5);
-    LOOP for (int i = 0; i < 3; ++i) {
-      result += in[(sum + i) & 255];
-    }
+    LOOP for (int i = 0; i < 3; ++i) { result += in[(sum + i) & 255]; }
   }
   result += deeper(result KTRACE_FN_ARG(t));
   KTRACE_STOP(t, token);
@@ -253,12 +250,32 @@ KERNEL(tokens_of_some_lanes) {
   out[threadIdx.x] = value;
 }
 
+// A wave that begins once per trip, and once on each side of a branch.
+KERNEL(begins_again) {
+  int sum = 0;
+  LOOP for (unsigned i = 0; i < n; ++i) {
+    KTRACE_WAVE(t);
+    KTRACE_RANGE(t, "trip", i);
+    sum += in[(threadIdx.x + i) & 255];
+  }
+  if (in[threadIdx.x] & 1) {
+    KTRACE_WAVE(t);
+    KTRACE_MARK(t, "odd", 1);
+    sum += in[sum & 255];
+  } else {
+    KTRACE_WAVE(t);
+    KTRACE_MARK(t, "even", 2);
+    sum ^= in[sum & 255];
+  }
+  out[threadIdx.x] = sum;
+}
+
 KERNEL(payloads) {
   KTRACE_WAVE(t);
   [[maybe_unused]] const float quarter = 0.25f * static_cast<float>(n);
   KTRACE_MARK(t, "bool", n > 2, n > 200);
-  KTRACE_MARK(t, "small", static_cast<signed char>(-3), static_cast<unsigned char>(200), static_cast<short>(-300),
-              static_cast<unsigned short>(60000), 'a');
+  KTRACE_MARK(t, "small", static_cast<signed char>(-3), static_cast<unsigned char>(200),
+              static_cast<short>(-300), static_cast<unsigned short>(60000), 'a');
   KTRACE_MARK(t, "int", -5, 0x80000000u);
   KTRACE_MARK(t, "long", -6L - static_cast<long>(n), 0x123456789abcdef0ull + n, -7LL, 8ul);
   KTRACE_MARK(t, "float", quarter, -0.5f);
@@ -278,12 +295,12 @@ KERNEL(payloads) {
 // Spans around the limit of 2^20 cycles, whole waves and odd lanes, at both ends.
 KERNEL(long_spans) {
   KTRACE_WAVE(t);
-  { KTRACE_RANGE(t, "short", 1); }
+  {
+    KTRACE_RANGE(t, "short", 1);
+  }
   {
     KTRACE_RANGE(t, "long", 2);
-    LOOP for (unsigned i = 0; i < n; ++i) {
-      __builtin_amdgcn_s_sleep(127);
-    }
+    LOOP for (unsigned i = 0; i < n; ++i) { __builtin_amdgcn_s_sleep(127); }
   }
   {
     KTRACE_RANGE(t, "around", 3);

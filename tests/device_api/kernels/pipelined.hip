@@ -1,8 +1,7 @@
-// A software-pipelined LDS -> MFMA loop: the reads of the next step are issued before the MFMAs of this one. With
-// MARKERS of 0, 2 or 4 around the two groups of MFMAs, or with RANGES around them.
-#include <mini_hip.hpp>
-
+// A software-pipelined LDS -> MFMA loop: the reads of the next step are issued before the MFMAs of this one.
+// With MARKERS of 0, 2 or 4 around the two groups of MFMAs, or with RANGES around them.
 #include <ktrace/ktrace.hpp>
+#include <mini_hip.hpp>
 
 using f32x4 = float __attribute__((ext_vector_type(4)));
 using f16x4 = _Float16 __attribute__((ext_vector_type(4)));
@@ -32,7 +31,8 @@ __device__ __forceinline__ void read(f16x4 (&a)[4], f16x4 (&b)[4], const f16x4* 
   }
 }
 
-extern "C" __global__ void pipelined(f32x4* out, const f16x4* a, const f16x4* b, unsigned steps KTRACE_PARAM) {
+extern "C" __global__ void pipelined(f32x4* out, const f16x4* a, const f16x4* b,
+                                     unsigned steps KTRACE_PARAM) {
   KTRACE_WAVE(t);
   __shared__ f16x4 tile_a[2][512], tile_b[2][512];
   const unsigned item = threadIdx.x;

@@ -237,9 +237,16 @@ class wave {
     m_region = u32x4{uniform(static_cast<u32>(address)), uniform(static_cast<u32>(address >> 32) & 0xffff),
                      uniform(size), descriptor_format};
     m_whole = active_lanes();
-    const clocks now = read_clocks();
+    // A wave that ended may begin again, in a loop or on the other side of a branch: it goes on where it was.
+    const u32x4 before = load_state();
+    const bool is_new = before.x != KTRACE_WAVE_ENDED | before.w != control.dispatch;
     store<__builtin_offsetof(ktrace_wave_header, state)>(
-        u32x4{KTRACE_WAVE_BEGUN, size - 8, 0, control.dispatch});
+        u32x4{KTRACE_WAVE_BEGUN, is_new ? size - 8 : before.y, 0, control.dispatch});
+    if (!is_new) {
+      m_cursor = before.z;
+      return;
+    }
+    const clocks now = read_clocks();
     store<__builtin_offsetof(ktrace_wave_header, block)>(u32x4{block[0], block[1], block[2], wave_in_block});
     store<__builtin_offsetof(ktrace_wave_header, hw_id_begin)>(u32x4{hardware_id(), xcc, 0, 0});
     store<__builtin_offsetof(ktrace_wave_header, memtime_begin)>(halves(now.memtime, now.realtime));
@@ -281,6 +288,16 @@ class wave {
         KTRACE_ASM_FIELD_(exec_end), KTRACE_ASM_FIELD_(hw_id_end), KTRACE_ASM_FIELD_(main_cursor),
         KTRACE_ASM_FIELD_(state)
         : "vcc", "memory");
+  }
+
+  // state, side_cursor, main_cursor, dispatch
+  KTRACE_DEVICE u32x4 load_state() const {
+    u32x4 words;
+    asm volatile("s_buffer_load_dwordx4 %0, %1, 0\n\ts_waitcnt lgkmcnt(0)"
+                 : "=&s"(words)
+                 : "s"(m_region)
+                 : "memory");
+    return words;
   }
 
   KTRACE_DEVICE static u32x4 halves(u64 first, u64 second) {

@@ -45,13 +45,16 @@ void multiply_add_u64(Wave& wave, const Inst& inst) {
   const Source<U32> b(wave, inst, 1, enable);
   const Source<U64> c(wave, inst, 2, enable);
   Result<U64> result;
-  uint64_t carry = 0;
-  KTRACE_EACH_LANE(l) { result.set(l, uint64_t{a[l]} * b[l] + c[l]); }
-  for (unsigned l = 0; l < lanes; ++l) {
-    carry |= uint64_t{uint64_t{a[l]} * b[l] + c[l] < c[l]} << l;
+  Row carry;
+  KTRACE_EACH_LANE(l) {
+    const uint64_t sum = uint64_t{a[l]} * b[l] + c[l];
+    result.set(l, sum);
+    // The carry out of the top bit, from the operands' and the sum's.
+    const uint64_t product = uint64_t{a[l]} * b[l];
+    carry.at[l] = static_cast<uint32_t>(((product & c[l]) | ((product | c[l]) & ~sum)) >> 32);
   }
   result.commit(wave, inst, enable);
-  wave.set_sgpr64(inst.scalar_dst, carry & wave.exec());
+  wave.set_sgpr64(inst.scalar_dst, collect_mask(carry) & wave.exec());
 }
 
 // The carry is bit 64 of the 65-bit signed sum.

@@ -17,12 +17,16 @@ int32_t to_i32(Float value) {
   const int32_t converted = static_cast<int32_t>(inside);
   return value >= above ? INT32_MAX : converted;
 }
+// In two halves of the range: hosts convert signed integers only.
 template <class Float>
 uint32_t to_u32(Float value) {
+  constexpr Float middle = Float(2147483648.0);
   constexpr Float above = Float(4294967296.0);
-  const Float inside = value > 0 && value < above ? value : Float{0};
-  const uint32_t converted = static_cast<uint32_t>(static_cast<int64_t>(inside));
-  return value >= above ? UINT32_MAX : converted;
+  const Float inside = value > 0 ? (value < above ? value : Float{0}) : Float{0};
+  const bool upper = inside >= middle;
+  const int32_t converted = static_cast<int32_t>(upper ? inside - middle : inside);
+  const uint32_t number = static_cast<uint32_t>(converted) + (upper ? 0x80000000u : 0u);
+  return value >= above ? UINT32_MAX : number;
 }
 int32_t to_i32_rounding_half_up(float value) { return to_i32(std::floor(value + 0.5f)); }
 int32_t to_i32_rounding_down(float value) { return to_i32(std::floor(value)); }

@@ -3,6 +3,7 @@
 // operations need fma_half.
 #include "vector/lanes/families.hpp"
 #include "vector/lanes/real_math.hpp"
+#include "vector/lanes/transcendental.hpp"
 #include "vector/opcodes.hpp"
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
@@ -16,8 +17,6 @@ float multiply_then_add(float a, float b, float c) {
 float reciprocal_square_root_half(float value) { return 1.0f / std::sqrt(value); }
 
 int32_t frexp_exponent_half(float value) { return frexp_exponent(value); }
-
-float load_exponent_half(float value, int32_t exponent) { return std::ldexp(value, exponent); }
 
 constexpr OpHandler f16_ops[] = {
     {op::v_add_f16, run<F16(F16, F16), add<float>>},
@@ -39,8 +38,8 @@ constexpr OpHandler f16_ops[] = {
     {op::v_rcp_f16, run<F16(F16), reciprocal<float>>},
     {op::v_sqrt_f16, run<F16(F16), square_root<float>>},
     {op::v_rsq_f16, run<F16(F16), reciprocal_square_root_half>},
-    {op::v_log_f16, run<F16(F16), logarithm_2_half>},
-    {op::v_exp_f16, run<F16(F16), exponential_2_half>},
+    {op::v_log_f16, run<F16(F16), logarithm_2>},
+    {op::v_exp_f16, run<F16(F16), exponential_2>},
     {op::v_sin_f16, run<F16(F16), sine_of_turns>},
     {op::v_cos_f16, run<F16(F16), cosine_of_turns>},
     {op::v_floor_f16, run<F16(F16), round_down<float>>},
@@ -50,7 +49,7 @@ constexpr OpHandler f16_ops[] = {
     {op::v_fract_f16, run<F16(F16), fraction_half>},
     {op::v_frexp_mant_f16, run<F16(F16), frexp_mantissa<float>>},
     {op::v_frexp_exp_i16_f16, run<I16(F16), frexp_exponent_half>},
-    {op::v_ldexp_f16, run<F16(F16, I16), load_exponent_half>},
+    {op::v_ldexp_f16, run<F16(F16, I16), load_exponent_f32>},
 };
 
 }  // namespace

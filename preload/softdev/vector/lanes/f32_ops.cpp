@@ -1,6 +1,7 @@
 // f32 arithmetic.
 #include "vector/lanes/families.hpp"
 #include "vector/lanes/real_math.hpp"
+#include "vector/lanes/transcendental.hpp"
 #include "vector/opcodes.hpp"
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
@@ -30,10 +31,10 @@ constexpr OpHandler f32_ops[] = {
     {op::v_ceil_f32, run<F32(F32), round_up<float>>},
     {op::v_rndne_f32, run<F32(F32), round_even<float>>},
     {op::v_floor_f32, run<F32(F32), round_down<float>>},
-    {op::v_exp_f32, run<F32(F32), exponential_2>},
-    {op::v_log_f32, run<F32(F32), logarithm_2>},
-    {op::v_exp_legacy_f32, run<F32(F32), exponential_2>},
-    {op::v_log_legacy_f32, run<F32(F32), logarithm_2>},
+    {op::v_exp_f32, run<F32(F32), exponential_2_flushed>},
+    {op::v_log_f32, run<F32(F32), logarithm_2_flushed>},
+    {op::v_exp_legacy_f32, run<F32(F32), exponential_2_flushed>},
+    {op::v_log_legacy_f32, run<F32(F32), logarithm_2_flushed>},
     {op::v_rcp_f32, run<F32(F32), reciprocal<float>>},
     {op::v_rcp_iflag_f32, run<F32(F32), reciprocal<float>>},
     {op::v_rsq_f32, run<F32(F32), reciprocal_square_root_f32>},
@@ -42,7 +43,7 @@ constexpr OpHandler f32_ops[] = {
     {op::v_cos_f32, run<F32(F32), cosine_of_turns>},
     {op::v_frexp_exp_i32_f32, run<I32(F32), frexp_exponent<float>>},
     {op::v_frexp_mant_f32, run<F32(F32), frexp_mantissa<float>>},
-    {op::v_ldexp_f32, run<F32(F32, I32), load_exponent<float>>},
+    {op::v_ldexp_f32, run<F32(F32, I32), load_exponent_f32>},
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ constexpr OpHandler f64_ops[] = {
     {op::v_sqrt_f64, run<F64(F64), square_root<double>>},
     {op::v_frexp_exp_i32_f64, run<I32(F64), frexp_exponent<double>>},
     {op::v_frexp_mant_f64, run<F64(F64), frexp_mantissa<double>>},
-    {op::v_ldexp_f64, run<F64(F64, I32), load_exponent<double>>},
+    {op::v_ldexp_f64, run<F64(F64, I32), load_exponent_f64>},
     {op::v_trig_preop_f64, run<F64(F64, U32), two_over_pi_segment>},
 };
 

@@ -51,6 +51,38 @@ void bit_operation_3(Wave& wave, const Inst& inst) {
   result.commit(wave, plain, enable);
 }
 
+// One byte of v_perm_b32's result, for a selector that is the same in all lanes.
+void add_permuted_byte(uint32_t selector, unsigned n, const Source<U32>& high, const Source<U32>& low,
+                       Row& row) {
+  const Source<U32>& from = (selector & (selector < 8 ? 4u : 2u)) != 0 ? high : low;
+  if (selector < 8) {
+    const unsigned shift = 8 * (selector & 3u);
+    KTRACE_EACH_LANE(l) { row.at[l] |= (from[l] >> shift & 0xffu) << (8 * n); }
+  } else if (selector < 12) {
+    const unsigned sign = (selector & 1u) != 0 ? 31 : 15;
+    KTRACE_EACH_LANE(l) { row.at[l] |= ((0u - (from[l] >> sign & 1u)) & 0xffu) << (8 * n); }
+  } else if (selector > 12) {
+    KTRACE_EACH_LANE(l) { row.at[l] |= 0xffu << (8 * n); }
+  }
+}
+
+// Compilers nearly always give constant selectors.
+void permute_bytes_op(Wave& wave, const Inst& inst) {
+  if (inst.src[2] >= code_vgpr) {
+    run<U32(U32, U32, U32), permute_bytes>(wave, inst);
+    return;
+  }
+  Enable enable;
+  const Source<U32> high(wave, inst, 0, enable);
+  const Source<U32> low(wave, inst, 1, enable);
+  const uint32_t selectors = read_scalar(wave, inst, inst.src[2]);
+  Row row{};
+  for (unsigned n = 0; n < 4; ++n) {
+    add_permuted_byte(byte_of(selectors, n), n, high, low, row);
+  }
+  commit_result(wave, inst, row, enable);
+}
+
 // Four sums of absolute differences of b against windows of a, one byte apart.
 template <uint32_t (*sad)(uint32_t, uint32_t, uint32_t)>
 uint64_t quad_sad(uint64_t a, uint32_t b, uint64_t c) {
@@ -133,7 +165,7 @@ constexpr OpHandler int32_ops[] = {
     {op::v_bfi_b32, run<U32(U32, U32, U32), select_bits>},
     {op::v_alignbit_b32, run<U32(U32, U32, U32), align_bits>},
     {op::v_alignbyte_b32, run<U32(U32, U32, U32), align_bytes>},
-    {op::v_perm_b32, run<U32(U32, U32, U32), permute_bytes>},
+    {op::v_perm_b32, permute_bytes_op},
     {op::v_min3_i32, run<I32(I32, I32, I32), minimum_of_3_int<int32_t>>},
     {op::v_max3_i32, run<I32(I32, I32, I32), maximum_of_3_int<int32_t>>},
     {op::v_med3_i32, run<I32(I32, I32, I32), median_of_3_int<int32_t>>},

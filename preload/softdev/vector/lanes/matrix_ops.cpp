@@ -141,46 +141,77 @@ void accumulate(const Value* const* a, const Value* const* b, unsigned first_row
 }
 
 #if defined(__AVX2__) && defined(__FMA__)
-template <unsigned columns, unsigned depth>
-void accumulate(const float* const* a, const float* const* b, unsigned first_row, float (*sums)[columns]) {
-  static_assert(columns % 4 == 0, "columns come in vectors");
-  if constexpr (columns == 4) {
-    __m128 total[row_tile];
+// The host's vectors of an element type.
+struct VectorF32 {
+  using Vector = __m256;
+  static Vector load(const float* from) { return _mm256_loadu_ps(from); }
+  static Vector broadcast(const float* from) { return _mm256_broadcast_ss(from); }
+  static void store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
+  static Vector multiply_into(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
+};
+struct VectorF64 {
+  using Vector = __m256d;
+  static Vector load(const double* from) { return _mm256_loadu_pd(from); }
+  static Vector broadcast(const double* from) { return _mm256_broadcast_sd(from); }
+  static void store(double* to, Vector value) { _mm256_storeu_pd(to, value); }
+  static Vector multiply_into(Vector a, Vector b, Vector sum) { return _mm256_fmadd_pd(a, b, sum); }
+};
+struct VectorI32 {
+  using Vector = __m256i;
+  static Vector load(const int32_t* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
+  }
+  static Vector broadcast(const int32_t* from) { return _mm256_set1_epi32(*from); }
+  static void store(int32_t* to, Vector value) { _mm256_storeu_si256(reinterpret_cast<Vector*>(to), value); }
+  static Vector multiply_into(Vector a, Vector b, Vector sum) {
+    return _mm256_add_epi32(_mm256_mullo_epi32(a, b), sum);
+  }
+};
+
+// row_tile rows by two vectors: 8 of the 16 vector registers hold sums.
+template <class V, unsigned columns, unsigned depth, class Value>
+void accumulate_tiles(const Value* const* a, const Value* const* b, unsigned first_row,
+                      Value (*sums)[columns]) {
+  using Vector = typename V::Vector;
+  constexpr unsigned width = sizeof(Vector) / sizeof(Value);
+  for (unsigned column = 0; column < columns; column += 2 * width) {
+    Vector total[row_tile][2];
     for (unsigned r = 0; r < row_tile; ++r) {
-      total[r] = _mm_loadu_ps(sums[r]);
+      total[r][0] = V::load(sums[r] + column);
+      total[r][1] = V::load(sums[r] + column + width);
     }
     for (unsigned k = 0; k < depth; ++k) {
-      const __m128 factors = _mm_loadu_ps(b[k]);
+      const Vector left = V::load(b[k] + column);
+      const Vector right = V::load(b[k] + column + width);
       for (unsigned r = 0; r < row_tile; ++r) {
-        total[r] = _mm_fmadd_ps(_mm_broadcast_ss(a[k] + first_row + r), factors, total[r]);
+        const Vector factor = V::broadcast(a[k] + first_row + r);
+        total[r][0] = V::multiply_into(factor, left, total[r][0]);
+        total[r][1] = V::multiply_into(factor, right, total[r][1]);
       }
     }
     for (unsigned r = 0; r < row_tile; ++r) {
-      _mm_storeu_ps(sums[r], total[r]);
-    }
-  } else {
-    // 4 x 16 sums are 8 of the 16 vector registers.
-    for (unsigned first_column = 0; first_column < columns; first_column += 16) {
-      __m256 total[row_tile][2];
-      for (unsigned r = 0; r < row_tile; ++r) {
-        total[r][0] = _mm256_loadu_ps(sums[r] + first_column);
-        total[r][1] = _mm256_loadu_ps(sums[r] + first_column + 8);
-      }
-      for (unsigned k = 0; k < depth; ++k) {
-        const __m256 left = _mm256_loadu_ps(b[k] + first_column);
-        const __m256 right = _mm256_loadu_ps(b[k] + first_column + 8);
-        for (unsigned r = 0; r < row_tile; ++r) {
-          const __m256 factor = _mm256_broadcast_ss(a[k] + first_row + r);
-          total[r][0] = _mm256_fmadd_ps(factor, left, total[r][0]);
-          total[r][1] = _mm256_fmadd_ps(factor, right, total[r][1]);
-        }
-      }
-      for (unsigned r = 0; r < row_tile; ++r) {
-        _mm256_storeu_ps(sums[r] + first_column, total[r][0]);
-        _mm256_storeu_ps(sums[r] + first_column + 8, total[r][1]);
-      }
+      V::store(sums[r] + column, total[r][0]);
+      V::store(sums[r] + column + width, total[r][1]);
     }
   }
+}
+template <unsigned columns, unsigned depth>
+void accumulate_wide(const float* const* a, const float* const* b, unsigned row, float (*sums)[columns]) {
+  accumulate_tiles<VectorF32, columns, depth>(a, b, row, sums);
+}
+template <unsigned columns, unsigned depth>
+void accumulate_wide(const double* const* a, const double* const* b, unsigned row, double (*sums)[columns]) {
+  accumulate_tiles<VectorF64, columns, depth>(a, b, row, sums);
+}
+template <unsigned columns, unsigned depth>
+void accumulate_wide(const int32_t* const* a, const int32_t* const* b, unsigned row,
+                     int32_t (*sums)[columns]) {
+  accumulate_tiles<VectorI32, columns, depth>(a, b, row, sums);
+}
+#else
+template <unsigned columns, unsigned depth, class Value>
+void accumulate_wide(const Value* const* a, const Value* const* b, unsigned row, Value (*sums)[columns]) {
+  accumulate<columns, depth>(a, b, row, sums);
 }
 #endif
 
@@ -210,6 +241,28 @@ void move_lanes(unsigned blgp, Plane<Value> (&planes)[count]) {
     for (unsigned l = 0; l < lanes; ++l) {
       plane.at[l] = before.at[moved_lane(blgp, l)];
     }
+  }
+}
+
+// In f64 instructions blgp holds the signs of A, B and C instead.
+template <class Planes, class Sums>
+void negate_operands(const Wave& wave, const Inst& inst, Planes& a, Planes& b, Sums& c) {
+  if (inst.blgp != 0 && wave.arch == Arch::gfx90a) {
+    fault(wave, inst, "blgp of f64 matrix instructions is not implemented for this target");
+  }
+  const auto negate = [](auto& planes) {
+    for (auto& plane : planes) {
+      KTRACE_EACH_LANE(l) { plane.at[l] = -plane.at[l]; }
+    }
+  };
+  if ((inst.blgp & 1u) != 0) {
+    negate(a);
+  }
+  if ((inst.blgp & 2u) != 0) {
+    negate(b);
+  }
+  if ((inst.blgp & 4u) != 0) {
+    negate(c);
   }
 }
 
@@ -302,7 +355,11 @@ void multiply_planes(const Inst& inst, const Plane<Value>* a, const Plane<Value>
         rows[r] = accumulators.items[place.item].at + place.lane;
         std::memcpy(sums[r], rows[r], sizeof sums[r]);
       }
-      accumulate<S::size, S::depth>(a_at, b_at, row, sums);
+      if constexpr (S::size >= 16) {
+        accumulate_wide<S::size, S::depth>(a_at, b_at, row, sums);
+      } else {
+        accumulate<S::size, S::depth>(a_at, b_at, row, sums);
+      }
       for (unsigned r = 0; r < row_tile; ++r) {
         std::memcpy(rows[r], sums[r], sizeof sums[r]);
       }
@@ -319,12 +376,10 @@ void multiply_matrices(Wave& wave, const Inst& inst) {
   unpack_operand<S, A>(wave, inst, 0, a);
   unpack_operand<S, B>(wave, inst, 1, b);
   accumulators.load(wave, inst);
-  if (inst.blgp != 0) {
-    if constexpr (sizeof(Value) == 8) {
-      fault(wave, inst, "negated operands of f64 matrix instructions are not implemented");
-    } else {
-      move_lanes(inst.blgp, b);
-    }
+  if constexpr (sizeof(Value) == 8) {
+    negate_operands(wave, inst, a, b, accumulators.items);
+  } else if (inst.blgp != 0) {
+    move_lanes(inst.blgp, b);
   }
   multiply_planes<S>(inst, a, b, accumulators);
   accumulators.store(wave, inst);

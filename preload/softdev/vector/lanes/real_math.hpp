@@ -1,6 +1,7 @@
 // Scalar meanings of floating-point operations, for float and double. f16 instructions use the float forms.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -45,7 +46,7 @@ bool is_nan(Float value) {
 }
 template <class Float>
 bool is_signaling_nan(Float value) {
-  return is_nan(value) && bits_of(quieted(value)) != bits_of(value);
+  return is_nan(value) & (bits_of(quieted(value)) != bits_of(value));
 }
 template <class Float>
 bool is_infinite(Float value) {
@@ -77,31 +78,35 @@ Float multiply_legacy(Float a, Float b) {
   return a == 0 || b == 0 ? Float{0} : a * b;
 }
 
+// Selecting without branches lets the compiler keep whole rows in vector registers.
+template <class Float>
+Float select(bool condition, Float yes, Float no) {
+  return condition ? yes : no;
+}
+
 // -0 is less than +0, and a NaN loses against a number.
 template <class Float>
 Float minimum_number(Float a, Float b) {
-  const bool negative_zero = a == 0 && b == 0;
   const Float zero = bits_as<Float>(bits_of(a) | bits_of(b));
-  const Float smaller = negative_zero ? zero : a < b ? a : b;
-  return is_nan(a) ? b : is_nan(b) ? a : smaller;
+  const Float ordered = select((a == 0) & (b == 0), zero, select(a < b, a, b));
+  return select(is_nan(a), b, select(is_nan(b), a, ordered));
 }
 template <class Float>
 Float maximum_number(Float a, Float b) {
-  const bool zeros = a == 0 && b == 0;
   const Float zero = bits_as<Float>(bits_of(a) & bits_of(b));
-  const Float larger = zeros ? zero : a > b ? a : b;
-  return is_nan(a) ? b : is_nan(b) ? a : larger;
+  const Float ordered = select((a == 0) & (b == 0), zero, select(a > b, a, b));
+  return select(is_nan(a), b, select(is_nan(b), a, ordered));
 }
 // In IEEE mode a signaling NaN wins, quieted.
 template <class Float>
 Float minimum_ieee(Float a, Float b) {
   const Float number = minimum_number(a, b);
-  return is_signaling_nan(a) ? quieted(a) : is_signaling_nan(b) ? quieted(b) : number;
+  return select(is_signaling_nan(a), quieted(a), select(is_signaling_nan(b), quieted(b), number));
 }
 template <class Float>
 Float maximum_ieee(Float a, Float b) {
   const Float number = maximum_number(a, b);
-  return is_signaling_nan(a) ? quieted(a) : is_signaling_nan(b) ? quieted(b) : number;
+  return select(is_signaling_nan(a), quieted(a), select(is_signaling_nan(b), quieted(b), number));
 }
 template <class Float>
 Float minimum_of_3(Float a, Float b, Float c) {
@@ -186,27 +191,6 @@ inline float reciprocal_square_root_f32(float value) {
 }
 inline double reciprocal_square_root_f64(double value) { return 1.0 / std::sqrt(value); }
 
-// v_exp and v_log flush f32 denormals whatever MODE says; compilers scale around them.
-inline float exponential_2(float value) {
-  const float result = std::exp2(value);
-  return result < 0x1p-126f ? 0.0f : result;
-}
-inline float logarithm_2(float value) {
-  return std::log2(std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value);
-}
-inline float exponential_2_half(float value) { return std::exp2(value); }
-inline float logarithm_2_half(float value) { return std::log2(value); }
-
-// The argument is in turns. Reducing it first is exact, and infinity gives NaN as it should.
-inline double turns(float value) { return value - std::floor(static_cast<double>(value)); }
-constexpr double radians_per_turn = 6.283185307179586476925;
-inline float sine_of_turns(float value) {
-  return static_cast<float>(std::sin(turns(value) * radians_per_turn));
-}
-inline float cosine_of_turns(float value) {
-  return static_cast<float>(std::cos(turns(value) * radians_per_turn));
-}
-
 template <class Float>
 int32_t frexp_exponent(Float value) {
   if (value == 0 || is_nan(value) || is_infinite(value)) {
@@ -224,9 +208,13 @@ Float frexp_mantissa(Float value) {
   int exponent = 0;
   return std::frexp(value, &exponent);
 }
-template <class Float>
-Float load_exponent(Float value, int32_t exponent) {
-  return std::ldexp(value, exponent);
+// Scaling a float in double is exact, so that the only rounding is the last one, denormals included. The
+// exponents beyond the clamp overflow or vanish as well.
+inline float load_exponent_f32(float value, int32_t exponent) {
+  const int32_t inside = std::max(-300, std::min(exponent, 300));
+  const double factor = bits_as<double>(static_cast<uint64_t>(inside + 1023) << 52);
+  return static_cast<float>(static_cast<double>(value) * factor);
 }
+inline double load_exponent_f64(double value, int32_t exponent) { return std::ldexp(value, exponent); }
 
 }  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -1,0 +1,22 @@
+// What the process has mapped, asked of the kernel.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace ktrace::softdev {
+
+// A range of host memory that may be read.
+struct Region {
+  uint64_t base = 0;
+  uint64_t end = 0;
+  bool writable = false;
+};
+
+// All readable mappings by address; neighbours with the same permissions are one region. Empty without /proc.
+std::vector<Region> read_process_map();
+
+// How many bytes may be read from `pointer` on; 0 if none, or without /proc.
+uint64_t readable_bytes(const void* pointer);
+
+}  // namespace ktrace::softdev

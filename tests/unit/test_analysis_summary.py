@@ -1,0 +1,184 @@
+"""Counts, totals, self times and percentiles."""
+
+from pathlib import Path
+
+import pytest
+
+from ktrace_cli.analysis.summary import KernelSummary, Mark, Phase, summarize
+from support.recording import Wave
+from support.timelines import (
+    INNER,
+    LOAD,
+    MARK,
+    OUTER,
+    TILE,
+    WHOLE,
+    build,
+    builder,
+    code_object,
+    decode,
+)
+from support.words import mark, pop, push, span, start, stop
+
+# With waves of 1 ms at 2.1 GHz, 21 cycles are exactly 10 ns.
+BEGIN, END = 21_000, 21_000 + 2_100_000
+
+
+def at(ns: int) -> int:
+    return BEGIN + ns * 21 // 10
+
+
+def wave(*words: object, number: int = 0) -> Wave:
+    return Wave(begin=BEGIN, end=END, main=words, wave=number)
+
+
+def only_kernel(folder: Path, *waves: Wave) -> KernelSummary:
+    (kernel,) = summarize(decode(waves, folder)).kernels
+    return kernel
+
+
+def test_a_phase_has_its_count_times_and_percentiles(tmp_path: Path) -> None:
+    spans = [span(TILE, at(1000 * i), at(1000 * i + 10 * i)) for i in range(1, 11)]
+
+    kernel = only_kernel(tmp_path, wave(*spans))
+
+    assert kernel.phases == (
+        Phase(
+            name="tile",
+            kind="range",
+            lane="",
+            count=10,
+            total_ns=550,
+            share=0.00055,
+            self_ns=550,
+            mean_ns=55.0,
+            min_ns=10,
+            p50_ns=50,
+            p90_ns=90,
+            p99_ns=100,
+            max_ns=100,
+            zero_length=0,
+            unclosed=0,
+        ),
+    )
+    assert (kernel.name, kernel.dispatches, kernel.waves) == ("gemm", 1, 1)
+    assert kernel.signature == "gemm(float*, int)"
+    assert kernel.wave_ns == 1_000_000
+
+
+def test_self_time_leaves_out_what_nests_directly_inside(tmp_path: Path) -> None:
+    kernel = only_kernel(
+        tmp_path,
+        wave(
+            push(OUTER, at(100)),
+            push(INNER, at(200)),
+            span(TILE, at(210), at(240)),
+            pop(at(300)),
+            span(TILE, at(400), at(450)),
+            start(LOAD, at(500), token="a"),
+            stop("a", at(900)),
+            pop(at(1000)),
+        ),
+    )
+
+    times = {phase.name: (phase.total_ns, phase.self_ns) for phase in kernel.phases}
+    assert times == {"outer": (900, 750), "inner": (100, 70), "tile": (80, 80), "load": (400, 400)}
+
+
+def test_overlapping_tokens_are_one_phase_whatever_their_lane(tmp_path: Path) -> None:
+    kernel = only_kernel(
+        tmp_path,
+        wave(
+            start(LOAD, at(100), token="a"),
+            start(LOAD, at(200), token="b"),
+            stop("a", at(300)),
+            stop("b", at(500)),
+        ),
+    )
+
+    (phase,) = kernel.phases
+    assert (phase.name, phase.lane, phase.count, phase.total_ns) == ("load", "vmem", 2, 500)
+
+
+def test_marks_and_slices_of_no_length_are_counted(tmp_path: Path) -> None:
+    kernel = only_kernel(
+        tmp_path,
+        wave(mark(MARK, at(10)), span(TILE, at(100), at(100)), span(TILE, at(200), at(210))),
+        wave(mark(MARK, at(10)), push(OUTER, at(20)), number=1),
+    )
+
+    assert kernel.marks == (Mark("published", 2),)
+    counts = {
+        phase.name: (phase.count, phase.zero_length, phase.unclosed) for phase in kernel.phases
+    }
+    assert counts == {"tile": (2, 1, 0), "outer": (1, 1, 1)}
+
+
+def test_kernels_of_one_name_are_one_kernel(tmp_path: Path) -> None:
+    recording, first = builder()
+    again = recording.add_code_object(code_object(edges=[("load", "mma")]))
+    second = recording.add_kernel(
+        "_Z4gemmPfiN6ktrace4sinkE", code_object=again, unit_key=0x5555_0000_1111
+    )
+    for kernel in (first, second, second):
+        recording.add_dispatch(kernel, [wave(span(WHOLE, at(100), at(200)))])
+
+    (summary,) = summarize(build(recording, tmp_path)).kernels
+
+    assert (summary.dispatches, summary.waves) == (3, 3)
+    assert [(phase.name, phase.count, phase.total_ns) for phase in summary.phases] == [
+        ("whole", 3, 300)
+    ]
+
+
+def test_json_has_the_promised_keys(tmp_path: Path) -> None:
+    timeline = decode([wave(span(TILE, at(100), at(110)), pop(at(200)))], tmp_path)
+
+    document = summarize(timeline).to_json()
+
+    assert list(document) == ["kernels", "losses", "device", "devices"]
+    (kernel,) = document["kernels"]
+    assert list(kernel) == [
+        "name",
+        "signature",
+        "mangled",
+        "target",
+        "dispatches",
+        "waves",
+        "wave_ns",
+        "phases",
+        "marks",
+    ]
+    assert list(kernel["phases"][0]) == [
+        "name",
+        "kind",
+        "lane",
+        "count",
+        "total_ns",
+        "share",
+        "self_ns",
+        "mean_ns",
+        "min_ns",
+        "p50_ns",
+        "p90_ns",
+        "p99_ns",
+        "max_ns",
+        "zero_length",
+        "unclosed",
+    ]
+    assert document["losses"] == {"stray_ends": 1}
+    assert document["device"]["target"] == "gfx942:sramecc+:xnack-"
+    assert document["device"]["modelled_time"] is True
+    assert document["device"]["core_hz"] == pytest.approx(2.1e9)
+
+
+def test_an_empty_recording_has_an_empty_summary(tmp_path: Path) -> None:
+    recording, _ = builder()
+
+    assert summarize(build(recording, tmp_path)).kernels == ()
+
+
+def test_a_wave_without_events_is_a_kernel_without_phases(tmp_path: Path) -> None:
+    kernel = only_kernel(tmp_path, wave())
+
+    assert (kernel.waves, kernel.phases, kernel.marks) == (1, (), ())

@@ -1,0 +1,193 @@
+"""`ktrace decode` and `ktrace summary`, as one calls them."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ktrace_cli.app import app
+from ktrace_cli.errors import KtraceError
+from support.recording import Wave
+from support.timelines import LOAD, MARK, OUTER, TILE, builder
+from support.words import mark, pop, push, span, start, stop
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """Two dispatches of two waves each."""
+    made, kernel = builder()
+    for _ in range(2):
+        waves = [
+            Wave(
+                wave=wave,
+                main=[push(OUTER, 1100), span(TILE, 1200, 1300), pop(1500), mark(MARK, 1600)],
+            )
+            for wave in (0, 1)
+        ]
+        made.add_dispatch(kernel, waves, block=(128, 1, 1))
+    return made.write(tmp_path / "run.bin")
+
+
+@pytest.fixture
+def lossy(tmp_path: Path) -> Path:
+    made, kernel = builder()
+    words = [pop(1100), start(LOAD, 1200, token="a"), stop("a", 1300)]
+    made.add_dispatch(kernel, [Wave(main=words, dropped_main=120)])
+    made.add_loss(1, count=2, kernel="gemm", explanation="the device had no memory")
+    return made.write(tmp_path / "lossy.bin")
+
+
+def ktrace(*arguments: object) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def messages(result: Result) -> list[str]:
+    return result.stderr.splitlines()
+
+
+def test_decode_writes_the_trace_beside_the_recording(recording: Path) -> None:
+    result = ktrace("decode", recording)
+
+    trace = recording.with_name("run.pftrace.gz")
+    assert gzip.decompress(trace.read_bytes())[:1] == b"\x0a"
+    assert result.stdout == ""
+    assert messages(result) == [
+        f"ktrace: wrote 8 slices and 4 marks of 4 waves to {trace}"
+        " (device 0: gfx942, modelled times (software device)); open it at https://ui.perfetto.dev"
+    ]
+
+
+def test_decode_replaces_its_own_output_and_nothing_else(recording: Path) -> None:
+    ktrace("decode", recording)
+    ktrace("decode", recording)
+    named = recording.with_name("mine.gz")
+    named.write_bytes(b"mine")
+
+    with pytest.raises(KtraceError, match=r"mine.gz exists"):
+        ktrace("decode", recording, "-o", named)
+    assert named.read_bytes() == b"mine"
+
+    ktrace("decode", recording, "-o", named, "--force")
+    assert named.read_bytes() == recording.with_name("run.pftrace.gz").read_bytes()
+
+
+def test_decode_writes_text_to_stdout(recording: Path) -> None:
+    result = ktrace("decode", recording, "-f", "text")
+
+    lines = result.stdout.splitlines()
+    assert lines[0] == "# ktrace text 1"
+    assert len([line for line in lines if "\touter\t" in line]) == 4
+    assert messages(result) == []
+
+
+def test_decode_writes_to_stdout_when_asked(recording: Path) -> None:
+    result = ktrace("decode", recording, "-o", "-")
+
+    assert gzip.decompress(result.stdout_bytes)[:1] == b"\x0a"
+
+
+@pytest.mark.parametrize(
+    ("options", "waves"),
+    [
+        (["--dispatch", "2"], ["2/0", "2/1"]),
+        (["--wave", "1"], ["1/1", "2/1"]),
+        (["--limit", "3"], ["1/0", "1/1", "2/0"]),
+        (["--kernel", "ge*", "--dispatch", "1", "--wave", "0"], ["1/0"]),
+        (["--kernel", "saxpy"], []),
+    ],
+)
+def test_decode_shows_what_is_selected(
+    recording: Path, options: list[str], waves: list[str]
+) -> None:
+    result = ktrace("decode", recording, "-f", "text", *options)
+
+    rows = [line.split("\t") for line in result.stdout.splitlines() if not line.startswith("#")]
+    assert [f"{row[0]}/{row[3]}" for row in rows if row[4] == "wave"] == waves
+    assert len([row for row in rows if row[5] == "outer"]) == len(waves)
+    assert messages(result) == [f"ktrace: selected {len(waves)} of 4 waves"]
+
+
+def test_losses_are_told_and_fail_only_when_strict(lossy: Path) -> None:
+    told = [
+        f"ktrace: warning: {lossy}: 2 launches of annotated kernels were not traced",
+        f"ktrace: warning: {lossy}: 11 words did not fit their wave's region",
+        f"ktrace: warning: {lossy}: 1 wave filled its region",
+        f"ktrace: warning: {lossy}: 1 end has no begin",
+        f"ktrace: warning: {lossy}: lost 2: gemm: the device had no memory",
+    ]
+    for command in ("decode", "summary"):
+        relaxed, strict = ktrace(command, lossy), ktrace(command, lossy, "--strict")
+
+        assert [line for line in messages(relaxed) if "warning" in line] == told
+        assert (relaxed.exit_code, strict.exit_code) == (0, 5)
+    assert lossy.with_name("lossy.pftrace.gz").exists()
+
+
+def test_nothing_lost_is_no_failure_when_strict(recording: Path) -> None:
+    assert ktrace("summary", recording, "--strict").exit_code == 0
+
+
+def test_without_a_name_the_newest_run_is_read(
+    recording: Path, lossy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "ktrace_out"
+    folder.mkdir()
+    for path, at in ((recording, 2_000_000_000), (lossy, 1_000_000_000)):
+        moved = path.rename(folder / path.name)
+        os.utime(moved, (at, at))
+
+    result = ktrace("summary")
+
+    assert messages(result) == ["ktrace: reading ktrace_out/run.bin"]
+
+
+def test_without_any_run_one_is_told_how_to_make_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(KtraceError, match="no recording to read") as caught:
+        ktrace("decode")
+
+    assert caught.value.fix == "name one, or make one with `ktrace run -- PROGRAM`"
+
+
+def test_summary_is_a_table_with_units(recording: Path) -> None:
+    lines = ktrace("summary", recording).stdout.splitlines()
+
+    assert lines[0] == "device 0: gfx942, modelled times (software device)"
+    assert lines[2] == "gemm: 2 dispatches, 4 waves, 17.2 us of wave time"
+    header, rule, first, second = [line.rstrip() for line in lines if line.strip()][2:6]
+    assert header.split() == "phase count % waves total self mean min p50 p90 p99 max".split()
+    assert set(rule.strip()) == {"─"}
+    assert first.split() == (
+        "outer 4 4.4 % 760 ns 568 ns 190 ns 190 ns 190 ns 190 ns 190 ns 190 ns".split()
+    )
+    assert second.split()[:4] == ["tile", "4", "1.1", "%"]
+    assert lines[-1] == "marks: published 4"
+    assert max(map(len, lines)) <= 110
+
+
+def test_summary_as_json_is_json(recording: Path) -> None:
+    document = json.loads(ktrace("summary", recording, "--json").stdout)
+
+    (kernel,) = document["kernels"]
+    assert (kernel["name"], kernel["dispatches"], kernel["waves"]) == ("gemm", 2, 4)
+    assert [phase["name"] for phase in kernel["phases"]] == ["outer", "tile"]
+    assert document["losses"] == {}
+
+
+def test_a_missing_recording_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KtraceError, match=r"cannot read .*nothing.bin"):
+        ktrace("summary", tmp_path / "nothing.bin")
+
+
+def test_an_unknown_format_is_a_usage_error(recording: Path) -> None:
+    assert ktrace("decode", recording, "-f", "xml").exit_code == 2
