@@ -17,8 +17,8 @@ bool LaunchArguments::insert(const Kernel& kernel, std::uint64_t buffer, std::st
   return true;
 }
 
-// Slots after the trace argument exist only if the host passes a placeholder for it: reading further would be reading
-// memory that the host never wrote.
+// Slots after the trace argument exist only if the host passes a placeholder for it: reading further would be
+// reading memory that the host never wrote.
 void LaunchArguments::insert_into_params(const Kernel& kernel) {
   const std::size_t count = kernel.metadata.arguments.size();
   m_own_params.assign(count, nullptr);
@@ -39,7 +39,8 @@ bool LaunchArguments::insert_into_extra(const Kernel& kernel, std::string* troub
   for (std::size_t i = 0; i < kernel.metadata.arguments.size(); ++i) {
     const KernelArgument& argument = kernel.metadata.arguments[i];
     if (i != kernel.trace_index && std::size_t{argument.offset} + argument.size > size)
-      return *trouble = "its argument buffer has " + std::to_string(size) + " bytes and ends before its arguments",
+      return *trouble =
+                 "its argument buffer has " + std::to_string(size) + " bytes and ends before its arguments",
              false;
   }
   m_own_segment.assign(std::max(size, end), 0);

@@ -1,4 +1,5 @@
-// The argument list of a traced launch: the application's, with the trace buffer's address put in, in our own arrays.
+// The argument list of a traced launch: the application's, with the trace buffer's address put in, in our own
+// arrays.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,13 @@ class LaunchArguments {
   LaunchArguments(const LaunchArguments&) = delete;
   LaunchArguments& operator=(const LaunchArguments&) = delete;
 
-  // Rebuilds the list around `buffer`, an address on the device or 0. False, with the reason in `trouble`, if the
-  // application's own list does not look as the kernel's metadata says; the list is unchanged then.
+  // Rebuilds the list around `buffer`, an address on the device or 0. False, with the reason in `trouble`, if
+  // the application's own list does not look as the kernel's metadata says; the list is unchanged then.
   bool insert(const Kernel& kernel, std::uint64_t buffer, std::string* trouble);
   // Changes the address that `insert` put in.
   void set_buffer(std::uint64_t buffer);
-  // Puts a null address in, for a launch that is not traced. Does nothing where the host passes a null slot itself.
+  // Puts a null address in, for a launch that is not traced. Does nothing where the host passes a null slot
+  // itself.
   void insert_null(const Kernel& kernel);
 
   // They hold until this object goes.

@@ -21,8 +21,8 @@ struct EntryHeader {
   std::uint64_t offset, size, id_size;
 };
 
-// `hipv4-amdgcn-amd-amdhsa--gfx942:sramecc+` -> `gfx942:sramecc+`; "" for the host's entry. The triple may name an
-// environment instead of leaving it empty, so its end is found by the processor's name.
+// `hipv4-amdgcn-amd-amdhsa--gfx942:sramecc+` -> `gfx942:sramecc+`; "" for the host's entry. The triple may
+// name an environment instead of leaving it empty, so its end is found by the processor's name.
 std::string target_of(const std::string& id) {
   if (id.compare(0, 4, "host") == 0) return "";
   const std::size_t at = id.rfind("-gfx");
@@ -71,7 +71,10 @@ bool read_compressed_header(Bytes image, CompressedHeader* out, std::string* tro
   if (!image.read(4, &version) || !image.read(6, &out->method))
     return *trouble = "a compressed bundle is cut inside its header", false;
   switch (version) {
-    case 1: out->header_size = 20; out->content_size = read_field(image, 8, false); break;
+    case 1:
+      out->header_size = 20;
+      out->content_size = read_field(image, 8, false);
+      break;
     case 2:
       out->header_size = 24;
       out->total_size = read_field(image, 8, false);
@@ -82,12 +85,13 @@ bool read_compressed_header(Bytes image, CompressedHeader* out, std::string* tro
       out->total_size = read_field(image, 8, true);
       out->content_size = read_field(image, 16, true);
       break;
-    default: return *trouble = "a compressed bundle of version " + std::to_string(version), false;
+    default:
+      return *trouble = "a compressed bundle of version " + std::to_string(version), false;
   }
   if (!image.holds(0, out->header_size) || out->total_size > image.size ||
       (out->total_size && out->total_size < out->header_size))
-    return *trouble = "a compressed bundle is cut: it says " + std::to_string(out->total_size) + " bytes, there are " +
-                      std::to_string(image.size),
+    return *trouble = "a compressed bundle is cut: it says " + std::to_string(out->total_size) +
+                      " bytes, there are " + std::to_string(image.size),
            false;
   return true;
 }

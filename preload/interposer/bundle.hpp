@@ -15,9 +15,9 @@ struct BundleEntry {
 };
 
 struct Unbundled {
-  std::vector<BundleEntry> entries;  // of GPUs, without the empty ones
+  std::vector<BundleEntry> entries;                // of GPUs, without the empty ones
   std::vector<std::vector<std::uint8_t>> storage;  // what decompressed entries point into
-  std::string trouble;  // what could not be read, in words; "" if everything was
+  std::string trouble;                             // what could not be read, in words; "" if everything was
 };
 
 // A plain ELF is its own only entry.

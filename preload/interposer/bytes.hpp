@@ -12,7 +12,9 @@ struct Bytes {
   const std::uint8_t* data = nullptr;
   std::size_t size = 0;
 
-  bool holds(std::uint64_t offset, std::uint64_t length) const { return offset <= size && length <= size - offset; }
+  bool holds(std::uint64_t offset, std::uint64_t length) const {
+    return offset <= size && length <= size - offset;
+  }
 
   // Empty if the range leaves the view.
   Bytes part(std::uint64_t offset, std::uint64_t length) const {

@@ -17,8 +17,8 @@ struct HostClocks {
 };
 HostClocks read_host_clocks();
 
-// One sample for `device`, which is on the PCI bus at `bus_id`. Its method is KTRACE_CLOCK_BOUNDS where no sample can be
-// taken: the times of launches and completions must do then.
+// One sample for `device`, which is on the PCI bus at `bus_id`. Its method is KTRACE_CLOCK_BOUNDS where no
+// sample can be taken: the times of launches and completions must do then.
 ktrace_clock_record sample_clock(const HipLibrary& hip, int device, const std::string& bus_id);
 
 }  // namespace ktrace

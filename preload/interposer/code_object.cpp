@@ -74,7 +74,8 @@ std::optional<CodeRange> code_of(const ElfImage& image, const std::vector<ElfSym
   range.end = ~std::uint64_t{0};
   for (const ElfSymbol& symbol : symbols) {
     if (!symbol.is_function) continue;
-    if (symbol.address == range.begin && symbol.size > 0) return CodeRange{range.begin, range.begin + symbol.size};
+    if (symbol.address == range.begin && symbol.size > 0)
+      return CodeRange{range.begin, range.begin + symbol.size};
     if (symbol.address > range.begin) range.end = std::min(range.end, symbol.address);
   }
   return range;
@@ -94,26 +95,29 @@ void find_trace_argument(Kernel* kernel) {
   const std::uint32_t last = static_cast<std::uint32_t>(arguments.size() - 1);
   const bool named = kernel->note.arg_index != KTRACE_LAST_ARGUMENT;
   if (named && kernel->note.arg_index > last)
-    return refuse(kernel, KTRACE_LOSS_ARGUMENT, "its trace argument is number " +
-                                                    std::to_string(kernel->note.arg_index) + " of " +
-                                                    std::to_string(arguments.size()));
+    return refuse(kernel, KTRACE_LOSS_ARGUMENT,
+                  "its trace argument is number " + std::to_string(kernel->note.arg_index) + " of " +
+                      std::to_string(arguments.size()));
   kernel->trace_index = named ? kernel->note.arg_index : last;
   const KernelArgument& argument = arguments[kernel->trace_index];
   kernel->trace_offset = argument.offset;
   if (kernel->note.kernarg_offset != KTRACE_LAST_ARGUMENT && kernel->note.kernarg_offset != argument.offset)
     return refuse(kernel, KTRACE_LOSS_ARGUMENT,
-                  "its note puts the trace argument at offset " + std::to_string(kernel->note.kernarg_offset) +
-                      ", its metadata at " + std::to_string(argument.offset));
+                  "its note puts the trace argument at offset " +
+                      std::to_string(kernel->note.kernarg_offset) + ", its metadata at " +
+                      std::to_string(argument.offset));
   const bool is_pointer_like = argument.value_kind == "by_value" || argument.value_kind == "global_buffer";
   if (argument.size != 8 || !is_pointer_like || argument.offset % 8 != 0)
     return refuse(kernel, KTRACE_LOSS_ARGUMENT,
-                  "its trace argument has " + std::to_string(argument.size) + " bytes and is `" + argument.value_kind +
+                  "its trace argument has " + std::to_string(argument.size) + " bytes and is `" +
+                      argument.value_kind +
                       "`; an explicit argument of 8 bytes, by_value or global_buffer, is needed");
   if (std::uint64_t{argument.offset} + 8 > kernel->metadata.kernarg_size)
     return refuse(kernel, KTRACE_LOSS_ARGUMENT, "its trace argument lies outside its kernarg segment");
   // A host that does not pass the argument has arrays that end before it.
   if (!kernel->has_placeholder() && kernel->trace_index != last)
-    refuse(kernel, KTRACE_LOSS_ARGUMENT, "its host does not pass the trace argument, which is not the last one");
+    refuse(kernel, KTRACE_LOSS_ARGUMENT,
+           "its host does not pass the trace argument, which is not the last one");
 }
 
 void check_note(Kernel* kernel) {
@@ -130,10 +134,12 @@ void check_note(Kernel* kernel) {
 // Inlining and unrolling repeat a note, so equal ones are one.
 bool is_same_note(const ktrace_kernel_note& a, const ktrace_kernel_note& b) {
   return a.abi_version == b.abi_version && a.flags == b.flags && a.unit_key == b.unit_key &&
-         a.arg_index == b.arg_index && a.kernarg_offset == b.kernarg_offset && a.record_format == b.record_format;
+         a.arg_index == b.arg_index && a.kernarg_offset == b.kernarg_offset &&
+         a.record_format == b.record_format;
 }
 
-std::unique_ptr<Kernel> annotated_kernel(const KernelMetadata& metadata, const CodeRange& code, const Notes& notes) {
+std::unique_ptr<Kernel> annotated_kernel(const KernelMetadata& metadata, const CodeRange& code,
+                                         const Notes& notes) {
   std::unique_ptr<Kernel> kernel;
   for (const KernelNote& candidate : notes.kernels) {
     if (candidate.pc < code.begin || candidate.pc >= code.end) continue;
@@ -185,7 +191,8 @@ bool is_generic_for(const std::string& generic, const std::string& processor) {
 
 const Kernel* CodeObject::find_kernel(const std::string& name) const {
   for (const auto& kernel : kernels)
-    if (kernel->metadata.name == name || kernel->metadata.symbol == name || kernel->metadata.symbol == name + ".kd")
+    if (kernel->metadata.name == name || kernel->metadata.symbol == name ||
+        kernel->metadata.symbol == name + ".kd")
       return kernel.get();
   return nullptr;
 }

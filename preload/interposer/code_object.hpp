@@ -32,14 +32,17 @@ struct Kernel {
   // Of all launches so far: the most words that a wave attempted, its header's included.
   mutable std::atomic<std::uint32_t> attempted_words{0};
   mutable std::atomic<bool> said_claim{false};
+  // Whether KTRACE_KERNELS asks for it: matching names takes longer than a launch.
+  enum class Wanted : unsigned char { unknown, yes, no };
+  mutable std::atomic<Wanted> wanted{Wanted::unknown};
 };
 
 struct CodeObject {
-  Sha256 digest{};                  // only if a kernel is annotated
-  std::vector<std::uint8_t> bytes;  // the same
-  std::string target;               // "gfx942:sramecc+:xnack-"; "" if it does not say
+  Sha256 digest{};                               // only if a kernel is annotated
+  std::vector<std::uint8_t> bytes;               // the same
+  std::string target;                            // "gfx942:sramecc+:xnack-"; "" if it does not say
   std::vector<std::unique_ptr<Kernel>> kernels;  // the annotated ones
-  std::string trouble;  // what of it could not be read, in words
+  std::string trouble;                           // what of it could not be read, in words
 
   // By the name that hosts use: the symbol's or the metadata's.
   const Kernel* find_kernel(const std::string& name) const;
@@ -47,7 +50,8 @@ struct CodeObject {
 
 std::unique_ptr<CodeObject> read_code_object(Bytes file);
 
-// Whether a code object for `target` runs on a device that calls itself `device`: same processor, no feature contradicted.
+// Whether a code object for `target` runs on a device that calls itself `device`: same processor, no feature
+// contradicted.
 bool is_target_for(const std::string& target, const std::string& device);
 
 }  // namespace ktrace

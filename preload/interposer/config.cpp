@@ -118,15 +118,17 @@ bool is_regular_expression(const std::string& pattern) {
 class RegularExpression {
  public:
   explicit RegularExpression(const std::string& pattern)
-      : m_compiled(regcomp(&m_expression, pattern.substr(1, pattern.size() - 2).c_str(), REG_EXTENDED | REG_NOSUB) ==
-                   0) {}
+      : m_compiled(regcomp(&m_expression, pattern.substr(1, pattern.size() - 2).c_str(),
+                           REG_EXTENDED | REG_NOSUB) == 0) {}
   ~RegularExpression() {
     if (m_compiled) regfree(&m_expression);
   }
   RegularExpression(const RegularExpression&) = delete;
   RegularExpression& operator=(const RegularExpression&) = delete;
   bool is_compiled() const { return m_compiled; }
-  bool finds(const std::string& name) const { return regexec(&m_expression, name.c_str(), 0, nullptr, 0) == 0; }
+  bool finds(const std::string& name) const {
+    return regexec(&m_expression, name.c_str(), 0, nullptr, 0) == 0;
+  }
 
  private:
   regex_t m_expression;
@@ -152,14 +154,17 @@ constexpr Variable variables[] = {
     {environment_memory, parse_memory, "a number of bytes, 65536 or more"},
     {environment_words, parse_words, "a power of two from 32 to 1048576"},
     {environment_kernels, parse_kernels, "shell patterns or /regular expressions/, one per line"},
-    {environment_blocks, parse_blocks, "up to three of *, N, LO:HI or LO:HI:STRIDE (a power of two), separated by commas"},
-    {environment_waves, [](const std::string& text, Config* config) { return parse_mask(text, &config->wave_mask); },
+    {environment_blocks, parse_blocks,
+     "up to three of *, N, LO:HI or LO:HI:STRIDE (a power of two), separated by commas"},
+    {environment_waves,
+     [](const std::string& text, Config* config) { return parse_mask(text, &config->wave_mask); },
      "numbers and ranges from 0 to 31, such as 0,4-7"},
-    {environment_xcc, [](const std::string& text, Config* config) { return parse_mask(text, &config->xcc_mask); },
+    {environment_xcc,
+     [](const std::string& text, Config* config) { return parse_mask(text, &config->xcc_mask); },
      "numbers and ranges from 0 to 31, such as 0,4-7"},
 };
 
-std::string demangle(const std::string& name) {
+std::string demangled_by_runtime(const std::string& name) {
   int status = 0;
   char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
   std::string demangled = status == 0 && text ? text : "";
@@ -167,8 +172,28 @@ std::string demangle(const std::string& name) {
   return demangled;
 }
 
-// The parameter that annotating adds is nobody's idea of the kernel's name.
-std::string without_sink(std::string name) {
+void replace_all(std::string* text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text->find(from, at)) != std::string::npos; at += to.size())
+    text->replace(at, from.size(), to);
+}
+
+// The C++ runtimes of GCC 12 and before do not know _Float16 and __bf16. Two builtin types that no kernel's
+// parameters have stand in for them, because a builtin type does not change how the rest is numbered.
+std::string demangle(std::string name) {
+  std::string demangled = demangled_by_runtime(name);
+  if (!demangled.empty()) return demangled;
+  replace_all(&name, "DF16_", "Dd");
+  replace_all(&name, "DF16b", "De");
+  demangled = demangled_by_runtime(name);
+  replace_all(&demangled, "decimal64", "_Float16");
+  replace_all(&demangled, "decimal128", "__bf16");
+  return demangled;
+}
+
+// Neither the parameter that annotating adds nor the `void` that only template functions have is anybody's
+// idea of the kernel's name.
+std::string without_additions(std::string name) {
+  if (name.compare(0, 5, "void ") == 0) name.erase(0, 5);
   for (const char* sink : {", ktrace::sink)", "(ktrace::sink)"}) {
     const std::size_t length = std::strlen(sink);
     if (name.size() >= length && name.compare(name.size() - length, length, sink) == 0)
@@ -190,8 +215,8 @@ ConfigResult read_config() {
   if (config.session_dir.empty()) return {std::nullopt, ""};
   const std::string version = value_of(environment_version);
   if (!version.empty() && version != KTRACE_PRELOAD_VERSION)
-    return {std::nullopt, "libktrace_preload.so is version " KTRACE_PRELOAD_VERSION ", `ktrace` is " + version +
-                              ": the program runs untraced"};
+    return {std::nullopt, "libktrace_preload.so is version " KTRACE_PRELOAD_VERSION ", `ktrace` is " +
+                              version + ": the program runs untraced"};
   config.output = value_of(environment_output);
   config.output_dir = value_of(environment_output_dir);
   if (config.output_dir.empty()) config.output_dir = "ktrace_out";
@@ -209,9 +234,12 @@ ConfigResult read_config() {
 
 bool is_kernel_wanted(const Config& config, const std::string& name) {
   if (config.kernels.empty()) return true;
-  const std::string demangled = without_sink(demangle(name));
+  const std::string demangled = without_additions(demangle(name));
+  // `gemm` means gemm<64, 32>(float const*, ...), too.
+  const std::string identifier = demangled.substr(0, demangled.find_first_of("<("));
   for (const std::string& pattern : config.kernels)
-    if (matches(pattern, name) || (!demangled.empty() && matches(pattern, demangled))) return true;
+    for (const std::string* spelling : {&name, &demangled, &identifier})
+      if (!spelling->empty() && matches(pattern, *spelling)) return true;
   return false;
 }
 

@@ -1,6 +1,7 @@
 // What the environment asks of this process: the names, their meaning and their defaults.
 //
-// src/ktrace_cli/launch/environment.py writes what this file reads; docs/reference/environment.md is the contract.
+// src/ktrace_cli/launch/environment.py writes what this file reads; docs/reference/environment.md is the
+// contract.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ inline constexpr std::uint64_t smallest_memory = std::uint64_t{1} << 16;
 inline constexpr std::uint32_t smallest_words = 32;
 inline constexpr std::uint32_t largest_words = 1u << 20;
 
-// Blocks lo, lo + stride, lo + 2 stride ... below hi. A stride is a power of two, so that the device needs only a mask.
+// Blocks lo, lo + stride, lo + 2 stride ... below hi. A stride is a power of two, so that the device needs
+// only a mask.
 struct AxisFilter {
   std::uint32_t lo = 0;
   std::uint32_t hi = 0xffffffffu;
@@ -35,8 +37,8 @@ struct AxisFilter {
 
 struct Config {
   std::string session_dir;
-  std::string output;      // the exact file of -o; empty without one
-  std::string output_dir;  // without -o
+  std::string output;                     // the exact file of -o; empty without one
+  std::string output_dir;                 // without -o
   std::uint64_t memory = default_memory;  // bytes of trace buffers per device
   std::uint32_t words = 0;                // words of a wave's region; 0: by the sizing rule
   std::vector<std::string> kernels;       // patterns; empty: every annotated kernel
@@ -52,7 +54,7 @@ struct ConfigResult {
 
 ConfigResult read_config();
 
-// Whether a kernel of this name is asked for. Both its mangled and its demangled name are tried.
+// Whether a kernel of this name is asked for: mangled, demangled, or only its identifier.
 bool is_kernel_wanted(const Config& config, const std::string& name);
 
 }  // namespace ktrace

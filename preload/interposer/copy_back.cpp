@@ -33,10 +33,11 @@ Streams streams_of(const ktrace_wave_header& header, std::uint32_t region_log2) 
   streams.is_unfinished = header.main_cursor == 0;
   const std::uint64_t main =
       header.main_cursor > KTRACE_REGION_HEADER ? (header.main_cursor - KTRACE_REGION_HEADER) / word_size : 0;
-  // The side cursor begins at the region's last word and may go on below zero. It is 0 before the wave set it, which
-  // it does in the same store as everything else.
+  // The side cursor begins at the region's last word and may go on below zero. It is 0 before the wave set
+  // it, which it does in the same store as everything else.
   const auto side_cursor = static_cast<std::int32_t>(header.side_cursor);
-  const std::int64_t side_bytes = static_cast<std::int64_t>(region) - static_cast<std::int64_t>(word_size) - side_cursor;
+  const std::int64_t side_bytes =
+      static_cast<std::int64_t>(region) - static_cast<std::int64_t>(word_size) - side_cursor;
   const std::uint64_t side = side_bytes > 0 ? static_cast<std::uint64_t>(side_bytes) / word_size : 0;
   streams.attempted = words_of_header + main + side;
   streams.have_met = side > 0 && std::min(main, capacity) + std::min(side, capacity) > capacity;
@@ -73,23 +74,26 @@ bool CopyBack::synchronize() { return check(m_hip.hipStreamSynchronize(m_stream)
 bool CopyBack::start(const TraceBuffer& buffer) {
   if (!check(m_hip.hipSetDevice(m_device.index()), "hipSetDevice")) return false;
   // Blocking streams and the null stream wait for each other: ours must never be in between.
-  if (!m_stream && !check(m_hip.hipStreamCreateWithFlags(&m_stream, hip_stream_non_blocking), "hipStreamCreate"))
+  if (!m_stream &&
+      !check(m_hip.hipStreamCreateWithFlags(&m_stream, hip_stream_non_blocking), "hipStreamCreateWithFlags"))
     return false;
   return check(m_hip.hipStreamWaitEvent(m_stream, buffer.finished, 0), "hipStreamWaitEvent");
 }
 
-bool CopyBack::copy_rows(const TraceBuffer& buffer, const Layout& layout, const Rows& rows, std::uint8_t* target) {
+bool CopyBack::copy_rows(const TraceBuffer& buffer, const Layout& layout, const Rows& rows,
+                         std::uint8_t* target) {
   if (rows.count == 0 || rows.width == 0) return true;
-  const auto* source =
-      reinterpret_cast<const std::uint8_t*>(buffer.regions() + rows.first * layout.region_size() + rows.offset);
-  return check(m_hip.hipMemcpy2DAsync(target, rows.width, source, layout.region_size(), rows.width, rows.count,
-                                      hip_memcpy_device_to_host, m_stream),
+  const auto* source = reinterpret_cast<const std::uint8_t*>(buffer.regions() +
+                                                             rows.first * layout.region_size() + rows.offset);
+  return check(m_hip.hipMemcpy2DAsync(target, rows.width, source, layout.region_size(), rows.width,
+                                      rows.count, hip_memcpy_device_to_host, m_stream),
                "hipMemcpy2DAsync");
 }
 
 bool CopyBack::clear_rows(const TraceBuffer& buffer, const Layout& layout, const Rows& rows) {
   if (rows.count == 0 || rows.width == 0) return true;
-  auto* target = reinterpret_cast<std::uint8_t*>(buffer.regions() + rows.first * layout.region_size() + rows.offset);
+  auto* target =
+      reinterpret_cast<std::uint8_t*>(buffer.regions() + rows.first * layout.region_size() + rows.offset);
   return check(m_hip.hipMemset2DAsync(target, layout.region_size(), 0, rows.width, rows.count, m_stream),
                "hipMemset2DAsync");
 }
@@ -98,7 +102,8 @@ bool CopyBack::clear_rows(const TraceBuffer& buffer, const Layout& layout, const
 bool CopyBack::copy_control(const TraceBuffer& buffer, const Layout& layout, CopiedDispatch* out) {
   if (layout.mode != KTRACE_MODE_CLAIM) return true;
   std::uint8_t* target = m_header_arena.hold(m_hip, sizeof(ktrace_control));
-  if (!check(m_hip.hipMemcpyAsync(target, buffer.memory, sizeof(ktrace_control), hip_memcpy_device_to_host, m_stream),
+  if (!check(m_hip.hipMemcpyAsync(target, buffer.memory, sizeof(ktrace_control), hip_memcpy_device_to_host,
+                                  m_stream),
              "hipMemcpyAsync") ||
       !synchronize())
     return false;
@@ -134,8 +139,8 @@ bool CopyBack::copy_words(const TraceBuffer& buffer, const Layout& layout, Copie
     out->extents[i].side_words = streams.side_words;
     main_width = std::max(main_width, streams.main_words * word_size);
     side_width = std::max(side_width, streams.side_words * word_size);
-    out->attempted_words =
-        static_cast<std::uint32_t>(std::max<std::uint64_t>(out->attempted_words, std::min<std::uint64_t>(streams.attempted, ~0u)));
+    out->attempted_words = static_cast<std::uint32_t>(
+        std::max<std::uint64_t>(out->attempted_words, std::min<std::uint64_t>(streams.attempted, ~0u)));
   }
   const std::uint32_t first = out->extents.front().slot;
   const std::uint32_t count = out->extents.back().slot - first + 1;
@@ -143,7 +148,8 @@ bool CopyBack::copy_words(const TraceBuffer& buffer, const Layout& layout, Copie
   m_side_rows = {first, count, layout.region_size() - side_width, side_width};
   std::uint8_t* main = m_main_arena.hold(m_hip, count * main_width);
   std::uint8_t* side = m_side_arena.hold(m_hip, count * side_width);
-  if (!copy_rows(buffer, layout, m_main_rows, main) || !copy_rows(buffer, layout, m_side_rows, side) || !synchronize())
+  if (!copy_rows(buffer, layout, m_main_rows, main) || !copy_rows(buffer, layout, m_side_rows, side) ||
+      !synchronize())
     return false;
   const auto append = [out](const std::uint8_t* bytes, std::uint32_t words) {
     const std::size_t at = out->words.size();
@@ -156,7 +162,8 @@ bool CopyBack::copy_words(const TraceBuffer& buffer, const Layout& layout, Copie
     if (streams_of(out->headers[i], layout.region_log2).is_unfinished)
       extent.main_words = trim(main_row, extent.main_words);
     append(main_row, extent.main_words);
-    const std::uint8_t* side_row = side + (extent.slot - first + 1) * side_width - extent.side_words * word_size;
+    const std::uint8_t* side_row =
+        side + (extent.slot - first + 1) * side_width - extent.side_words * word_size;
     append(side_row, extent.side_words);
   }
   return true;
@@ -170,9 +177,11 @@ bool CopyBack::clear(const TraceBuffer& buffer, const Layout& layout) {
   return clear_rows(buffer, layout, front) && clear_rows(buffer, layout, m_side_rows) && synchronize();
 }
 
-bool CopyBack::copy(const TraceBuffer& buffer, const Layout& layout, CopiedDispatch* out, std::string* trouble) {
-  const bool is_copied = start(buffer) && copy_control(buffer, layout, out) && copy_headers(buffer, layout, out) &&
-                         copy_words(buffer, layout, out) && clear(buffer, layout);
+bool CopyBack::copy(const TraceBuffer& buffer, const Layout& layout, CopiedDispatch* out,
+                    std::string* trouble) {
+  const bool is_copied = start(buffer) && copy_control(buffer, layout, out) &&
+                         copy_headers(buffer, layout, out) && copy_words(buffer, layout, out) &&
+                         clear(buffer, layout);
   if (!is_copied) *trouble = m_trouble;
   return is_copied;
 }

@@ -9,7 +9,6 @@
 
 namespace ktrace {
 
-
 struct CopiedDispatch {
   std::vector<ktrace_wave_header> headers;  // of the slots that were used, in slot order
   std::vector<ktrace_wave_extent> extents;
@@ -22,9 +21,9 @@ struct CopiedDispatch {
 struct Streams {
   std::uint32_t main_words;
   std::uint32_t side_words;
-  bool have_met;               // then both are in one run of words, which fills the region
-  std::uint64_t attempted;     // also those that did not fit
-  bool is_unfinished;          // the end of the main words is not known: they go up to the last one that is not zero
+  bool have_met;            // then both are in one run of words, which fills the region
+  std::uint64_t attempted;  // also those that did not fit
+  bool is_unfinished;  // the end of the main words is not known: they go up to the last one that is not zero
 };
 Streams streams_of(const ktrace_wave_header& header, std::uint32_t region_log2);
 
@@ -35,8 +34,8 @@ class CopyBack {
   CopyBack(const CopyBack&) = delete;
   CopyBack& operator=(const CopyBack&) = delete;
 
-  // Waits for its own stream only. False, with the reason in `trouble`, if HIP refused any step: the buffer is not to be
-  // used again then.
+  // Waits for its own stream only. False, with the reason in `trouble`, if HIP refused any step: the buffer
+  // is not to be used again then.
   bool copy(const TraceBuffer& buffer, const Layout& layout, CopiedDispatch* out, std::string* trouble);
 
  private:

@@ -19,7 +19,8 @@ Function function_of(void* library, const char* name) {
 
 void* open_library(const char* name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
 
-std::string decompress_zstd(Bytes stream, std::uint64_t content_size, std::vector<std::uint8_t>* content, std::uint64_t* used) {
+std::string decompress_zstd(Bytes stream, std::uint64_t content_size, std::vector<std::uint8_t>* content,
+                            std::uint64_t* used) {
   using Decompress = std::size_t (*)(void*, std::size_t, const void*, std::size_t);
   using IsError = unsigned (*)(std::size_t);
   using FrameSize = std::size_t (*)(const void*, std::size_t);
@@ -29,7 +30,8 @@ std::string decompress_zstd(Bytes stream, std::uint64_t content_size, std::vecto
   const auto is_error = function_of<IsError>(library, "ZSTD_isError");
   const auto frame_size = function_of<FrameSize>(library, "ZSTD_findFrameCompressedSize");
   const auto frame_content = function_of<ContentSize>(library, "ZSTD_getFrameContentSize");
-  if (!run || !is_error || !frame_size || !frame_content) return "a bundle compressed with zstd, but there is no libzstd.so.1";
+  if (!run || !is_error || !frame_size || !frame_content)
+    return "a bundle compressed with zstd, but there is no libzstd.so.1";
   const std::size_t size = frame_size(stream.data, stream.size);
   // Two sizes that must agree, before so much memory is taken.
   if (is_error(size) || frame_content(stream.data, stream.size) != content_size)
@@ -60,7 +62,8 @@ std::string decompress_zlib(Bytes stream, std::uint64_t content_size, std::vecto
 
 std::string decompress(std::uint16_t method, Bytes stream, std::uint64_t content_size,
                        std::vector<std::uint8_t>* content, std::uint64_t* used) {
-  if (content_size > largest_content) return "a compressed bundle of " + std::to_string(content_size) + " bytes";
+  if (content_size > largest_content)
+    return "a compressed bundle of " + std::to_string(content_size) + " bytes";
   if (method == 0) return decompress_zlib(stream, content_size, content, used);
   if (method == 1) return decompress_zstd(stream, content_size, content, used);
   return "a bundle compressed by method " + std::to_string(method);

@@ -11,7 +11,8 @@ namespace {
 
 std::uint32_t attribute(const HipLibrary& hip, int device, int number) {
   int value = 0;
-  if (!hip.hipDeviceGetAttribute || hip.hipDeviceGetAttribute(&value, number, device) != hip_success) return 0;
+  if (!hip.hipDeviceGetAttribute || hip.hipDeviceGetAttribute(&value, number, device) != hip_success)
+    return 0;
   return value > 0 ? static_cast<std::uint32_t>(value) : 0;
 }
 
@@ -64,9 +65,8 @@ std::unique_ptr<TraceBuffer> Device::take_idle(std::uint64_t size) {
 std::unique_ptr<TraceBuffer> Device::take_largest_idle() {
   const std::lock_guard lock(m_mutex);
   if (m_idle.empty()) return nullptr;
-  const auto largest = std::max_element(m_idle.begin(), m_idle.end(), [](const auto& a, const auto& b) {
-    return a->capacity < b->capacity;
-  });
+  const auto largest = std::max_element(
+      m_idle.begin(), m_idle.end(), [](const auto& a, const auto& b) { return a->capacity < b->capacity; });
   std::unique_ptr<TraceBuffer> buffer = std::move(*largest);
   m_idle.erase(largest);
   for (auto& other : m_idle) m_surplus.push_back(std::move(other));
@@ -112,15 +112,18 @@ Acquired Device::acquire(const Layout& wanted) {
   if (acquired.buffer) return acquired;
   if (std::unique_ptr<TraceBuffer> smaller = take_largest_idle()) {
     acquired.layout = claim_layout(wanted, smaller->capacity);
-    if (acquired.layout.wave_slots > 0) acquired.buffer = std::move(smaller);
-    else release(std::move(smaller));
+    smaller->is_outgrown = true;
+    if (acquired.layout.wave_slots > 0)
+      acquired.buffer = std::move(smaller);
+    else
+      release(std::move(smaller));
   }
   return acquired;
 }
 
 void Device::release(std::unique_ptr<TraceBuffer> buffer) {
   const std::lock_guard lock(m_mutex);
-  m_idle.push_back(std::move(buffer));
+  (buffer->is_outgrown ? m_surplus : m_idle).push_back(std::move(buffer));
 }
 
 void Device::free_memory(const TraceBuffer& buffer) {

@@ -30,6 +30,7 @@ struct TraceBuffer {
   ktrace_control* staging = nullptr;  // pinned: what the control block is copied from
   hipEvent_t finished = nullptr;      // recorded behind the kernel
   bool is_zeroed = false;             // not before its first use
+  bool is_outgrown = false;           // the kernel needs a larger one, for which this one must make room
 
   std::uint64_t regions() const { return reinterpret_cast<std::uint64_t>(memory) + KTRACE_CONTROL_SIZE; }
 };
@@ -50,10 +51,12 @@ class Device {
   int index() const { return m_index; }
   const DeviceFacts& facts() const { return m_facts; }
 
-  // A free buffer that is large enough, else a new one, else a smaller one in claim mode. Never waits for the device.
+  // A free buffer that is large enough, else a new one, else a smaller one in claim mode. Never waits for the
+  // device.
   Acquired acquire(const Layout& wanted);
   void release(std::unique_ptr<TraceBuffer> buffer);
-  // For a buffer that the device may still write to: freeing it waits, so only the writer's thread may call this.
+  // For a buffer that the device may still write to: freeing it waits, so only the writer's thread may call
+  // this.
   void destroy(std::unique_ptr<TraceBuffer> buffer);
   // Frees idle buffers that were in the way of a larger one. Waits like `destroy`.
   void free_surplus();

@@ -75,7 +75,8 @@ std::vector<NoteArea> ElfImage::note_areas() const {
   std::vector<NoteArea> areas;
   for (const Elf64_Shdr& section : m_sections)
     if (section.sh_type == SHT_NOTE)
-      areas.push_back({m_file.part(section.sh_offset, section.sh_size), section.sh_addr, section.sh_addralign});
+      areas.push_back(
+          {m_file.part(section.sh_offset, section.sh_size), section.sh_addr, section.sh_addralign});
   if (!areas.empty()) return areas;
   for (const Elf64_Phdr& segment : m_segments)
     if (segment.p_type == PT_NOTE)
@@ -85,7 +86,8 @@ std::vector<NoteArea> ElfImage::note_areas() const {
 
 std::uint64_t ElfImage::offset_of(std::uint64_t address) const {
   for (const Elf64_Phdr& segment : m_segments)
-    if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && address - segment.p_vaddr < segment.p_filesz)
+    if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+        address - segment.p_vaddr < segment.p_filesz)
       return segment.p_offset + (address - segment.p_vaddr);
   return no_offset;
 }
@@ -106,7 +108,8 @@ void ElfImage::append_symbols(std::uint64_t table, std::uint64_t count, Bytes st
   }
 }
 
-// Without section headers the number of symbols is known from the old hash table only; the AMDGPU linker writes both.
+// Without section headers the number of symbols is known from the old hash table only; the AMDGPU linker
+// writes both.
 void ElfImage::append_dynamic_symbols(std::vector<ElfSymbol>* out) const {
   std::uint64_t symbols = 0, strings = 0, strings_size = 0, hash = 0;
   for (const Elf64_Phdr& segment : m_segments) {

@@ -32,7 +32,8 @@ class ElfImage {
   // None, with the reason in `trouble`, if this is no 64-bit little-endian AMDGPU ELF with readable tables.
   static std::optional<ElfImage> open(Bytes file, std::string* trouble);
 
-  // The size of an ELF that is known by its address alone; 0 if it is none. Reads only the tables' own headers.
+  // The size of an ELF that is known by its address alone; 0 if it is none. Reads only the tables' own
+  // headers.
   static std::size_t size_of(const void* image);
 
   const Bytes& file() const { return m_file; }
@@ -46,7 +47,8 @@ class ElfImage {
  private:
   explicit ElfImage(Bytes file) : m_file(file) {}
   bool read_tables(std::string* trouble);
-  void append_symbols(std::uint64_t table, std::uint64_t count, Bytes strings, std::vector<ElfSymbol>* out) const;
+  void append_symbols(std::uint64_t table, std::uint64_t count, Bytes strings,
+                      std::vector<ElfSymbol>* out) const;
   void append_dynamic_symbols(std::vector<ElfSymbol>* out) const;
   std::uint64_t offset_of(std::uint64_t address) const;
 

@@ -1,4 +1,5 @@
-// The part of HIP's interface that the interposer meets, declared here so that no ROCm header is needed to build it.
+// The part of HIP's interface that the interposer meets, declared here so that no ROCm header is needed to
+// build it.
 #pragma once
 
 #include <cstddef>
@@ -71,9 +72,9 @@ inline constexpr unsigned hip_event_disable_timing = 2;
 inline constexpr int hip_capture_mode_relaxed = 2;
 inline constexpr int hip_capture_status_none = 0;
 
-inline constexpr int hip_attribute_clock_rate = 5;             // kHz
+inline constexpr int hip_attribute_clock_rate = 5;  // kHz
 inline constexpr int hip_attribute_multiprocessor_count = 63;
-inline constexpr int hip_attribute_wall_clock_rate = 10017;    // kHz
+inline constexpr int hip_attribute_wall_clock_rate = 10017;  // kHz
 inline constexpr int hip_attribute_number_of_xccs = 10018;
 
 inline const hipStream_t stream_null = nullptr;
@@ -85,7 +86,8 @@ inline void* const extra_buffer_pointer = reinterpret_cast<void*>(std::uintptr_t
 inline void* const extra_buffer_size = reinterpret_cast<void*>(std::uintptr_t{2});
 inline void* const extra_end = reinterpret_cast<void*>(std::uintptr_t{3});
 
-// As hipGetDevicePropertiesR0600 fills it, up to the last field that is read; `rest` is larger than what any HIP appends.
+// As hipGetDevicePropertiesR0600 fills it, up to the last field that is read; `rest` is larger than what any
+// HIP appends.
 struct DeviceProperties {
   char name[256];
   unsigned char uuid[16];
@@ -98,93 +100,94 @@ struct DeviceProperties {
 };
 
 // Functions that applications call and that we stand in for: result, name, parameter types.
-#define KTRACE_HIP_HOOKED(X)                                                                                     \
-  X(hipError_t, hipInit, (unsigned))                                                                             \
-  X(hipError_t, hipGetDeviceCount, (int*))                                                                       \
-  X(hipError_t, hipSetDevice, (int))                                                                             \
-  X(hipError_t, hipMalloc, (void**, std::size_t))                                                                \
-  X(hipError_t, hipModuleLoad, (hipModule_t*, const char*))                                                      \
-  X(hipError_t, hipModuleLoadData, (hipModule_t*, const void*))                                                  \
-  X(hipError_t, hipModuleLoadDataEx, (hipModule_t*, const void*, unsigned, void*, void**))                       \
-  X(hipError_t, hipModuleLoadFatBinary, (hipModule_t*, const void*))                                             \
-  X(hipError_t, hipModuleUnload, (hipModule_t))                                                                  \
-  X(hipError_t, hipModuleGetFunction, (hipFunction_t*, hipModule_t, const char*))                                \
-  X(hipError_t, hipGetFuncBySymbol, (hipFunction_t*, const void*))                                               \
-  X(void**, __hipRegisterFatBinary, (const void*))                                                               \
-  X(void, __hipRegisterFunction,                                                                                 \
-    (void**, const void*, char*, const char*, unsigned, void*, void*, Dim3*, Dim3*, int*))                       \
-  X(void, __hipUnregisterFatBinary, (void**))                                                                    \
-  X(hipError_t, hipLaunchKernel, (const void*, Dim3, Dim3, void**, std::size_t, hipStream_t))                    \
-  X(hipError_t, hipLaunchKernel_spt, (const void*, Dim3, Dim3, void**, std::size_t, hipStream_t))                \
-  X(hipError_t, hipLaunchKernelExC, (const hipLaunchConfig_t*, const void*, void**))                             \
-  X(hipError_t, hipLaunchCooperativeKernel, (const void*, Dim3, Dim3, void**, unsigned, hipStream_t))            \
-  X(hipError_t, hipLaunchCooperativeKernel_spt, (const void*, Dim3, Dim3, void**, unsigned, hipStream_t))        \
-  X(hipError_t, hipExtLaunchKernel,                                                                              \
-    (const void*, Dim3, Dim3, void**, std::size_t, hipStream_t, hipEvent_t, hipEvent_t, int))                    \
-  X(hipError_t, hipModuleLaunchKernel,                                                                           \
-    (hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, hipStream_t, void**,   \
-     void**))                                                                                                    \
-  X(hipError_t, hipModuleLaunchCooperativeKernel,                                                                \
-    (hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, hipStream_t, void**))  \
-  X(hipError_t, hipDrvLaunchKernelEx, (const HIP_LAUNCH_CONFIG*, hipFunction_t, void**, void**))                 \
-  X(hipError_t, hipExtModuleLaunchKernel,                                                                        \
-    (hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,    \
-     std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t, std::uint32_t))                           \
-  X(hipError_t,                                                                                                  \
-    _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j,             \
-    (hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,    \
-     std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t, std::uint32_t))                           \
-  X(hipError_t, hipHccModuleLaunchKernel,                                                                        \
-    (hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,    \
-     std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t))                                          \
-  X(hipError_t,                                                                                                  \
-    _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_,              \
-    (hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,    \
-     std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t))                                          \
-  X(hipError_t, hipLaunchCooperativeKernelMultiDevice, (hipLaunchParams*, int, unsigned))                        \
-  X(hipError_t, hipExtLaunchMultiKernelMultiDevice, (hipLaunchParams*, int, unsigned))                           \
-  X(hipError_t, hipModuleLaunchCooperativeKernelMultiDevice, (hipFunctionLaunchParams*, unsigned, unsigned))     \
-  X(hipError_t, hipGraphAddKernelNode,                                                                           \
-    (hipGraphNode_t*, hipGraph_t, const hipGraphNode_t*, std::size_t, const hipKernelNodeParams*))               \
-  X(hipError_t, hipStreamBeginCapture, (hipStream_t, int))                                                       \
-  X(hipError_t, hipStreamBeginCapture_spt, (hipStream_t, int))                                                   \
-  X(hipError_t, hipStreamBeginCaptureToGraph,                                                                    \
-    (hipStream_t, hipGraph_t, const hipGraphNode_t*, const void*, std::size_t, int))                             \
-  X(hipError_t, hipStreamDestroy, (hipStream_t))                                                                 \
-  X(hipError_t, hipDeviceReset, ())                                                                              \
+#define KTRACE_HIP_HOOKED(X)                                                                                 \
+  X(hipError_t, hipInit, (unsigned))                                                                         \
+  X(hipError_t, hipGetDeviceCount, (int*))                                                                   \
+  X(hipError_t, hipSetDevice, (int))                                                                         \
+  X(hipError_t, hipMalloc, (void**, std::size_t))                                                            \
+  X(hipError_t, hipModuleLoad, (hipModule_t*, const char*))                                                  \
+  X(hipError_t, hipModuleLoadData, (hipModule_t*, const void*))                                              \
+  X(hipError_t, hipModuleLoadDataEx, (hipModule_t*, const void*, unsigned, void*, void**))                   \
+  X(hipError_t, hipModuleLoadFatBinary, (hipModule_t*, const void*))                                         \
+  X(hipError_t, hipModuleUnload, (hipModule_t))                                                              \
+  X(hipError_t, hipModuleGetFunction, (hipFunction_t*, hipModule_t, const char*))                            \
+  X(hipError_t, hipGetFuncBySymbol, (hipFunction_t*, const void*))                                           \
+  X(void**, __hipRegisterFatBinary, (const void*))                                                           \
+  X(void, __hipRegisterFunction,                                                                             \
+    (void**, const void*, char*, const char*, unsigned, void*, void*, Dim3*, Dim3*, int*))                   \
+  X(void, __hipUnregisterFatBinary, (void**))                                                                \
+  X(hipError_t, hipLaunchKernel, (const void*, Dim3, Dim3, void**, std::size_t, hipStream_t))                \
+  X(hipError_t, hipLaunchKernel_spt, (const void*, Dim3, Dim3, void**, std::size_t, hipStream_t))            \
+  X(hipError_t, hipLaunchKernelExC, (const hipLaunchConfig_t*, const void*, void**))                         \
+  X(hipError_t, hipLaunchCooperativeKernel, (const void*, Dim3, Dim3, void**, unsigned, hipStream_t))        \
+  X(hipError_t, hipLaunchCooperativeKernel_spt, (const void*, Dim3, Dim3, void**, unsigned, hipStream_t))    \
+  X(hipError_t, hipExtLaunchKernel,                                                                          \
+    (const void*, Dim3, Dim3, void**, std::size_t, hipStream_t, hipEvent_t, hipEvent_t, int))                \
+  X(hipError_t, hipModuleLaunchKernel,                                                                       \
+    (hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, hipStream_t,       \
+     void**, void**))                                                                                        \
+  X(hipError_t, hipModuleLaunchCooperativeKernel,                                                            \
+    (hipFunction_t, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, hipStream_t,       \
+     void**))                                                                                                \
+  X(hipError_t, hipDrvLaunchKernelEx, (const HIP_LAUNCH_CONFIG*, hipFunction_t, void**, void**))             \
+  X(hipError_t, hipExtModuleLaunchKernel,                                                                    \
+    (hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,               \
+     std::uint32_t, std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t, std::uint32_t))        \
+  X(hipError_t,                                                                                              \
+    _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j,         \
+    (hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,               \
+     std::uint32_t, std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t, std::uint32_t))        \
+  X(hipError_t, hipHccModuleLaunchKernel,                                                                    \
+    (hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,               \
+     std::uint32_t, std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t))                       \
+  X(hipError_t,                                                                                              \
+    _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_,          \
+    (hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,               \
+     std::uint32_t, std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t))                       \
+  X(hipError_t, hipLaunchCooperativeKernelMultiDevice, (hipLaunchParams*, int, unsigned))                    \
+  X(hipError_t, hipExtLaunchMultiKernelMultiDevice, (hipLaunchParams*, int, unsigned))                       \
+  X(hipError_t, hipModuleLaunchCooperativeKernelMultiDevice, (hipFunctionLaunchParams*, unsigned, unsigned)) \
+  X(hipError_t, hipGraphAddKernelNode,                                                                       \
+    (hipGraphNode_t*, hipGraph_t, const hipGraphNode_t*, std::size_t, const hipKernelNodeParams*))           \
+  X(hipError_t, hipStreamBeginCapture, (hipStream_t, int))                                                   \
+  X(hipError_t, hipStreamBeginCapture_spt, (hipStream_t, int))                                               \
+  X(hipError_t, hipStreamBeginCaptureToGraph,                                                                \
+    (hipStream_t, hipGraph_t, const hipGraphNode_t*, const void*, std::size_t, int))                         \
+  X(hipError_t, hipStreamDestroy, (hipStream_t))                                                             \
+  X(hipError_t, hipDeviceReset, ())                                                                          \
   X(hipError_t, hipGetProcAddress, (const char*, void**, int, std::uint64_t, int*))
 
 // Functions that only we call.
-#define KTRACE_HIP_USED(X)                                                                                       \
-  X(hipError_t, hipGetDevice, (int*))                                                                            \
-  X(int, hipGetStreamDeviceId, (hipStream_t))                                                                    \
-  X(hipError_t, hipStreamIsCapturing, (hipStream_t, int*))                                                       \
-  X(hipError_t, hipThreadExchangeStreamCaptureMode, (int*))                                                      \
-  X(hipError_t, hipPeekAtLastError, ())                                                                          \
-  X(hipError_t, hipGetLastError, ())                                                                             \
-  X(const char*, hipGetErrorName, (hipError_t))                                                                  \
-  X(const char*, hipKernelNameRef, (hipFunction_t))                                                              \
-  X(hipError_t, hipFree, (void*))                                                                                \
-  X(hipError_t, hipHostMalloc, (void**, std::size_t, unsigned))                                                  \
-  X(hipError_t, hipHostFree, (void*))                                                                            \
-  X(hipError_t, hipMemcpyAsync, (void*, const void*, std::size_t, int, hipStream_t))                             \
-  X(hipError_t, hipMemcpy2DAsync,                                                                                \
-    (void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int, hipStream_t))                  \
-  X(hipError_t, hipMemsetAsync, (void*, int, std::size_t, hipStream_t))                                          \
-  X(hipError_t, hipMemset2DAsync, (void*, std::size_t, int, std::size_t, std::size_t, hipStream_t))              \
-  X(hipError_t, hipStreamCreateWithFlags, (hipStream_t*, unsigned))                                              \
-  X(hipError_t, hipStreamSynchronize, (hipStream_t))                                                             \
-  X(hipError_t, hipStreamWaitEvent, (hipStream_t, hipEvent_t, unsigned))                                         \
-  X(hipError_t, hipEventCreateWithFlags, (hipEvent_t*, unsigned))                                                \
-  X(hipError_t, hipEventDestroy, (hipEvent_t))                                                                   \
-  X(hipError_t, hipEventRecord, (hipEvent_t, hipStream_t))                                                       \
-  X(hipError_t, hipEventSynchronize, (hipEvent_t))                                                               \
-  X(hipError_t, hipEventQuery, (hipEvent_t))                                                                     \
-  X(hipError_t, hipDeviceGetAttribute, (int*, int, int))                                                         \
-  X(hipError_t, hipDeviceGetPCIBusId, (char*, int, int))                                                         \
-  X(hipError_t, hipGetDevicePropertiesR0600, (DeviceProperties*, int))                                           \
-  X(std::uint64_t, ktrace_softdev_now_ns, ())                                                                    \
-  X(void, ktrace_softdev_tool_thread, ())                                                                           \
+#define KTRACE_HIP_USED(X)                                                                          \
+  X(hipError_t, hipGetDevice, (int*))                                                               \
+  X(int, hipGetStreamDeviceId, (hipStream_t))                                                       \
+  X(hipError_t, hipStreamIsCapturing, (hipStream_t, int*))                                          \
+  X(hipError_t, hipThreadExchangeStreamCaptureMode, (int*))                                         \
+  X(hipError_t, hipPeekAtLastError, ())                                                             \
+  X(hipError_t, hipGetLastError, ())                                                                \
+  X(const char*, hipGetErrorName, (hipError_t))                                                     \
+  X(const char*, hipKernelNameRef, (hipFunction_t))                                                 \
+  X(hipError_t, hipFree, (void*))                                                                   \
+  X(hipError_t, hipHostMalloc, (void**, std::size_t, unsigned))                                     \
+  X(hipError_t, hipHostFree, (void*))                                                               \
+  X(hipError_t, hipMemcpyAsync, (void*, const void*, std::size_t, int, hipStream_t))                \
+  X(hipError_t, hipMemcpy2DAsync,                                                                   \
+    (void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int, hipStream_t))     \
+  X(hipError_t, hipMemsetAsync, (void*, int, std::size_t, hipStream_t))                             \
+  X(hipError_t, hipMemset2DAsync, (void*, std::size_t, int, std::size_t, std::size_t, hipStream_t)) \
+  X(hipError_t, hipStreamCreateWithFlags, (hipStream_t*, unsigned))                                 \
+  X(hipError_t, hipStreamSynchronize, (hipStream_t))                                                \
+  X(hipError_t, hipStreamWaitEvent, (hipStream_t, hipEvent_t, unsigned))                            \
+  X(hipError_t, hipEventCreateWithFlags, (hipEvent_t*, unsigned))                                   \
+  X(hipError_t, hipEventDestroy, (hipEvent_t))                                                      \
+  X(hipError_t, hipEventRecord, (hipEvent_t, hipStream_t))                                          \
+  X(hipError_t, hipEventSynchronize, (hipEvent_t))                                                  \
+  X(hipError_t, hipEventQuery, (hipEvent_t))                                                        \
+  X(hipError_t, hipDeviceGetAttribute, (int*, int, int))                                            \
+  X(hipError_t, hipDeviceGetPCIBusId, (char*, int, int))                                            \
+  X(hipError_t, hipGetDevicePropertiesR0600, (DeviceProperties*, int))                              \
+  X(std::uint64_t, ktrace_softdev_now_ns, ())                                                       \
+  X(void, ktrace_softdev_tool_thread, ())                                                           \
   X(void, ktrace_softdev_clock, (int, std::uint64_t*, std::uint64_t*))
 
 struct HipFunctions {

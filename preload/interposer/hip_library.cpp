@@ -18,7 +18,8 @@ struct Libraries {
   std::shared_mutex mutex;
   HipLibrary entries[most_hip_libraries];
   std::atomic<int> count{0};
-  std::map<std::string, int> index_by_caller;  // by path of the calling object; filled with several copies only
+  std::map<std::string, int>
+      index_by_caller;  // by path of the calling object; filled with several copies only
 };
 
 Libraries& libraries() {

@@ -7,7 +7,8 @@
 
 namespace ktrace {
 
-// A process may hold several copies (torch/lib and /opt/rocm): a call must reach the one that its caller is bound to.
+// A process may hold several copies (torch/lib and /opt/rocm): a call must reach the one that its caller is
+// bound to.
 inline constexpr int most_hip_libraries = 4;
 
 struct HipLibrary : HipFunctions {

@@ -26,18 +26,19 @@ struct HookEntry {
   void* by_library[most_hip_libraries];
 };
 
-#define KTRACE_HOOK_ENTRY(Result, name, parameters)                                                         \
-  {#name,                                                                                                   \
-   {reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<0>)),                             \
-    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<1>)),                             \
-    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<2>)),                             \
+#define KTRACE_HOOK_ENTRY(Result, name, parameters)                             \
+  {#name,                                                                       \
+   {reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<0>)), \
+    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<1>)), \
+    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<2>)), \
     reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<3>))}},
 const HookEntry entries[] = {KTRACE_HIP_HOOKED(KTRACE_HOOK_ENTRY)};
 #undef KTRACE_HOOK_ENTRY
 
 const HookEntry* find_entry(const char* name) {
   // Nearly every name that a program looks up is somebody else's.
-  const bool may_be_hip = (name[0] == 'h' && name[1] == 'i') || (name[0] == '_' && (name[1] == '_' || name[1] == 'Z'));
+  const bool may_be_hip =
+      (name[0] == 'h' && name[1] == 'i') || (name[0] == '_' && (name[1] == '_' || name[1] == 'Z'));
   if (!may_be_hip) return nullptr;
   for (const HookEntry& entry : entries)
     if (std::strcmp(entry.name, name) == 0) return &entry;
@@ -57,11 +58,11 @@ void replace_by_hook(const char* name, void** function, const HipLibrary& hip) {
   if (!function || !*function) return;
   // HIP may have chosen the per-thread spelling: what it chose decides.
   const std::string per_thread = std::string(name) + "_spt";
-#define KTRACE_REPLACE(Result, hooked, parameters)                                                      \
-  if ((per_thread == #hooked || std::strcmp(name, #hooked) == 0) &&                                     \
-      *function == reinterpret_cast<void*>(hip.hooked)) {                                               \
-    *function = find_hook(#hooked, hip.index);                                                          \
-    return;                                                                                             \
+#define KTRACE_REPLACE(Result, hooked, parameters)                  \
+  if ((per_thread == #hooked || std::strcmp(name, #hooked) == 0) && \
+      *function == reinterpret_cast<void*>(hip.hooked)) {           \
+    *function = find_hook(#hooked, hip.index);                      \
+    return;                                                         \
   }
   KTRACE_HIP_HOOKED(KTRACE_REPLACE)
 #undef KTRACE_REPLACE

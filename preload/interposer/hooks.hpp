@@ -8,7 +8,8 @@
 
 namespace ktrace {
 
-// HIP calls its own exports, and the application's calls inside HIP's callbacks are its own again only outside of hooks.
+// HIP calls its own exports, and the application's calls inside HIP's callbacks are its own again only
+// outside of hooks.
 class HookScope {
  public:
   HookScope();
@@ -40,49 +41,54 @@ void replace_by_hook(const char* name, void** function, const HipLibrary& hip);
 
 }  // namespace ktrace
 
-// Defines the exported function, and one function per copy of HIP, which is what dlsym on that copy answers. The body
-// sees the parameters, `hip` (the copy), and `session`; it calls HIP and returns HIP's answer.
-#define KTRACE_HOOK_WITH_BODY(Result, name, parameters, arguments, ...)                \
-  template <int Library>                                                               \
-  Result name##_hook parameters noexcept {                                             \
-    HipLibrary& hip = hip_library(Library);                                            \
-    if (!hip.name) return answer_without_hip<Result>();                                \
-    const HookScope scope;                                                             \
+// Defines the exported function, and one function per copy of HIP, which is what dlsym on that copy answers.
+// The body sees the parameters, `hip` (the copy), and `session`; it calls HIP and returns HIP's answer.
+#define KTRACE_HOOK_WITH_BODY(Result, name, parameters, arguments, ...)                      \
+  template <int Library>                                                                     \
+  Result name##_hook parameters noexcept {                                                   \
+    HipLibrary& hip = hip_library(Library);                                                  \
+    if (!hip.name) return answer_without_hip<Result>();                                      \
+    const HookScope scope;                                                                   \
     Session* const session = scope.is_outermost() ? Session::of_this_process(hip) : nullptr; \
-    if (!session) return hip.name arguments;                                           \
-    __VA_ARGS__                                                                        \
-  }                                                                                    \
-  template Result name##_hook<0> parameters noexcept;                                  \
-  template Result name##_hook<1> parameters noexcept;                                  \
-  template Result name##_hook<2> parameters noexcept;                                  \
-  template Result name##_hook<3> parameters noexcept;                                  \
-  extern "C" KTRACE_EXPORT Result name parameters {                                    \
-    switch (hip_library_of_caller(__builtin_return_address(0), #name)) {               \
-      case 1: return name##_hook<1> arguments;                                         \
-      case 2: return name##_hook<2> arguments;                                         \
-      case 3: return name##_hook<3> arguments;                                         \
-      default: return name##_hook<0> arguments;                                        \
-    }                                                                                  \
+    if (!session) return hip.name arguments;                                                 \
+    __VA_ARGS__                                                                              \
+  }                                                                                          \
+  template Result name##_hook<0> parameters noexcept;                                        \
+  template Result name##_hook<1> parameters noexcept;                                        \
+  template Result name##_hook<2> parameters noexcept;                                        \
+  template Result name##_hook<3> parameters noexcept;                                        \
+  extern "C" KTRACE_EXPORT Result name parameters {                                          \
+    switch (hip_library_of_caller(__builtin_return_address(0), #name)) {                     \
+      case 1:                                                                                \
+        return name##_hook<1> arguments;                                                     \
+      case 2:                                                                                \
+        return name##_hook<2> arguments;                                                     \
+      case 3:                                                                                \
+        return name##_hook<3> arguments;                                                     \
+      default:                                                                               \
+        return name##_hook<0> arguments;                                                     \
+    }                                                                                        \
   }
 
 // A call that we only look at: `before` and `after` are statements, the latter run only after a success.
-#define KTRACE_HOOK_BEFORE(name, parameters, arguments, before)                        \
-  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, {                     \
-    session->guarded([&] { before; });                                                 \
-    return hip.name arguments;                                                         \
+#define KTRACE_HOOK_BEFORE(name, parameters, arguments, before)    \
+  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, { \
+    session->guarded([&] { before; });                             \
+    return hip.name arguments;                                     \
   })
-#define KTRACE_HOOK(name, parameters, arguments, after)                                \
-  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, {                     \
-    const hipError_t result = hip.name arguments;                                      \
-    if (result == hip_success) session->guarded([&] { after; });                       \
-    return result;                                                                     \
+#define KTRACE_HOOK(name, parameters, arguments, after)            \
+  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, { \
+    const hipError_t result = hip.name arguments;                  \
+    if (result == hip_success) session->guarded([&] { after; });   \
+    return result;                                                 \
   })
 
-// A launch: `request` is a LaunchRequest, `call` the arguments for HIP, written with `launch.params()`, `launch.extra()`.
-#define KTRACE_LAUNCH_HOOK(name, parameters, arguments, request, call)                 \
-  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, {                     \
-    TracedLaunch launch(*session, hip, request);                                       \
-    const hipError_t result = hip.name call;                                           \
-    launch.finish(result);                                                             \
-    return result;                                                                     \
+// A launch: `request` is a LaunchRequest, `call` the arguments for HIP, written with `launch.params()`,
+// `launch.extra()`.
+#define KTRACE_LAUNCH_HOOK(name, parameters, arguments, request, call) \
+  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, {     \
+    TracedLaunch launch(*session, hip, request);                       \
+    const hipError_t result = hip.name call;                           \
+    launch.finish(result);                                             \
+    return result;                                                     \
   })

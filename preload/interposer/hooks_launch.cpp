@@ -15,8 +15,8 @@ LaunchRequest host_launch(const void* function, Dim3 grid, Dim3 block, void** ar
   return {function, true, {grid, block}, shared, stream, args, nullptr};
 }
 
-LaunchRequest module_launch(hipFunction_t function, Dim3 grid, Dim3 block, std::size_t shared, hipStream_t stream,
-                            void** params, void** extra) {
+LaunchRequest module_launch(hipFunction_t function, Dim3 grid, Dim3 block, std::size_t shared,
+                            hipStream_t stream, void** params, void** extra) {
   return {function, false, {grid, block}, shared, stream, params, extra};
 }
 
@@ -30,10 +30,12 @@ Dim3 blocks_of(Dim3 work_items, Dim3 block) {
 
 LaunchRequest config_launch(const hipLaunchConfig_t* config, const void* function, void** args) {
   if (!config) return {};
-  return host_launch(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream);
+  return host_launch(function, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
+                     config->stream);
 }
 
-LaunchRequest config_launch(const HIP_LAUNCH_CONFIG* config, hipFunction_t function, void** params, void** extra) {
+LaunchRequest config_launch(const HIP_LAUNCH_CONFIG* config, hipFunction_t function, void** params,
+                            void** extra) {
   if (!config) return {};
   return module_launch(function, {config->gridDimX, config->gridDimY, config->gridDimZ},
                        {config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes,
@@ -50,22 +52,26 @@ LaunchRequest untraced_request(const void* function, bool is_host_function) {
 }  // namespace
 
 KTRACE_LAUNCH_HOOK(hipLaunchKernel,
-                   (const void* function, Dim3 grid, Dim3 block, void** args, std::size_t shared, hipStream_t stream),
+                   (const void* function, Dim3 grid, Dim3 block, void** args, std::size_t shared,
+                    hipStream_t stream),
                    (function, grid, block, args, shared, stream),
                    host_launch(function, grid, block, args, shared, stream),
                    (function, grid, block, launch.params(), shared, stream))
 KTRACE_LAUNCH_HOOK(hipLaunchKernel_spt,
-                   (const void* function, Dim3 grid, Dim3 block, void** args, std::size_t shared, hipStream_t stream),
+                   (const void* function, Dim3 grid, Dim3 block, void** args, std::size_t shared,
+                    hipStream_t stream),
                    (function, grid, block, args, shared, stream),
                    host_launch(function, grid, block, args, shared, per_thread(stream)),
                    (function, grid, block, launch.params(), shared, stream))
 KTRACE_LAUNCH_HOOK(hipLaunchCooperativeKernel,
-                   (const void* function, Dim3 grid, Dim3 block, void** args, unsigned shared, hipStream_t stream),
+                   (const void* function, Dim3 grid, Dim3 block, void** args, unsigned shared,
+                    hipStream_t stream),
                    (function, grid, block, args, shared, stream),
                    host_launch(function, grid, block, args, shared, stream),
                    (function, grid, block, launch.params(), shared, stream))
 KTRACE_LAUNCH_HOOK(hipLaunchCooperativeKernel_spt,
-                   (const void* function, Dim3 grid, Dim3 block, void** args, unsigned shared, hipStream_t stream),
+                   (const void* function, Dim3 grid, Dim3 block, void** args, unsigned shared,
+                    hipStream_t stream),
                    (function, grid, block, args, shared, stream),
                    host_launch(function, grid, block, args, shared, per_thread(stream)),
                    (function, grid, block, launch.params(), shared, stream))
@@ -74,90 +80,99 @@ KTRACE_LAUNCH_HOOK(hipLaunchKernelExC, (const hipLaunchConfig_t* config, const v
                    (config, function, launch.params()))
 // Our event comes after the launch, and the application's stop event stays bound to the kernel alone.
 KTRACE_LAUNCH_HOOK(hipExtLaunchKernel,
-                   (const void* function, Dim3 grid, Dim3 block, void** args, std::size_t shared, hipStream_t stream,
-                    hipEvent_t start, hipEvent_t stop, int flags),
+                   (const void* function, Dim3 grid, Dim3 block, void** args, std::size_t shared,
+                    hipStream_t stream, hipEvent_t start, hipEvent_t stop, int flags),
                    (function, grid, block, args, shared, stream, start, stop, flags),
                    host_launch(function, grid, block, args, shared, stream),
                    (function, grid, block, launch.params(), shared, stream, start, stop, flags))
 
 KTRACE_LAUNCH_HOOK(hipModuleLaunchKernel,
-                   (hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                    unsigned block_y, unsigned block_z, unsigned shared, hipStream_t stream, void** params,
-                    void** extra),
-                   (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, extra),
-                   module_launch(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream,
-                                 params, extra),
-                   (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, launch.params(),
-                    launch.extra()))
+                   (hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, hipStream_t stream,
+                    void** params, void** extra),
+                   (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params,
+                    extra),
+                   module_launch(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared,
+                                 stream, params, extra),
+                   (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
+                    launch.params(), launch.extra()))
 KTRACE_LAUNCH_HOOK(hipModuleLaunchCooperativeKernel,
-                   (hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                    unsigned block_y, unsigned block_z, unsigned shared, hipStream_t stream, void** params),
+                   (hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, hipStream_t stream,
+                    void** params),
                    (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params),
-                   module_launch(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, stream,
-                                 params, nullptr),
-                   (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, launch.params()))
+                   module_launch(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared,
+                                 stream, params, nullptr),
+                   (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
+                    launch.params()))
 KTRACE_LAUNCH_HOOK(hipDrvLaunchKernelEx,
                    (const HIP_LAUNCH_CONFIG* config, hipFunction_t function, void** params, void** extra),
                    (config, function, params, extra), config_launch(config, function, params, extra),
                    (config, function, launch.params(), launch.extra()))
 
 // Each of the next two exists under its C name and under its C++ name.
-#define KTRACE_EXT_LAUNCH_HOOK(name)                                                                               \
-  KTRACE_LAUNCH_HOOK(name,                                                                                         \
-                     (hipFunction_t function, std::uint32_t items_x, std::uint32_t items_y, std::uint32_t items_z, \
-                      std::uint32_t block_x, std::uint32_t block_y, std::uint32_t block_z, std::size_t shared,     \
-                      hipStream_t stream, void** params, void** extra, hipEvent_t start, hipEvent_t stop,          \
-                      std::uint32_t flags),                                                                        \
-                     (function, items_x, items_y, items_z, block_x, block_y, block_z, shared, stream, params,      \
-                      extra, start, stop, flags),                                                                  \
-                     module_launch(function,                                                                       \
-                                   blocks_of({items_x, items_y, items_z}, {block_x, block_y, block_z}),            \
-                                   {block_x, block_y, block_z}, shared, stream, params, extra),                    \
-                     (function, items_x, items_y, items_z, block_x, block_y, block_z, shared, stream,              \
-                      launch.params(), launch.extra(), start, stop, flags))
-#define KTRACE_HCC_LAUNCH_HOOK(name)                                                                               \
-  KTRACE_LAUNCH_HOOK(name,                                                                                         \
-                     (hipFunction_t function, std::uint32_t items_x, std::uint32_t items_y, std::uint32_t items_z, \
-                      std::uint32_t block_x, std::uint32_t block_y, std::uint32_t block_z, std::size_t shared,     \
-                      hipStream_t stream, void** params, void** extra, hipEvent_t start, hipEvent_t stop),         \
-                     (function, items_x, items_y, items_z, block_x, block_y, block_z, shared, stream, params,      \
-                      extra, start, stop),                                                                         \
-                     module_launch(function,                                                                       \
-                                   blocks_of({items_x, items_y, items_z}, {block_x, block_y, block_z}),            \
-                                   {block_x, block_y, block_z}, shared, stream, params, extra),                    \
-                     (function, items_x, items_y, items_z, block_x, block_y, block_z, shared, stream,              \
-                      launch.params(), launch.extra(), start, stop))
+#define KTRACE_EXT_LAUNCH_HOOK(name)                                                                         \
+  KTRACE_LAUNCH_HOOK(                                                                                        \
+      name,                                                                                                  \
+      (hipFunction_t function, std::uint32_t items_x, std::uint32_t items_y, std::uint32_t items_z,          \
+       std::uint32_t block_x, std::uint32_t block_y, std::uint32_t block_z, std::size_t shared,              \
+       hipStream_t stream, void** params, void** extra, hipEvent_t start, hipEvent_t stop,                   \
+       std::uint32_t flags),                                                                                 \
+      (function, items_x, items_y, items_z, block_x, block_y, block_z, shared, stream, params, extra, start, \
+       stop, flags),                                                                                         \
+      module_launch(function, blocks_of({items_x, items_y, items_z}, {block_x, block_y, block_z}),           \
+                    {block_x, block_y, block_z}, shared, stream, params, extra),                             \
+      (function, items_x, items_y, items_z, block_x, block_y, block_z, shared, stream, launch.params(),      \
+       launch.extra(), start, stop, flags))
+#define KTRACE_HCC_LAUNCH_HOOK(name)                                                                         \
+  KTRACE_LAUNCH_HOOK(                                                                                        \
+      name,                                                                                                  \
+      (hipFunction_t function, std::uint32_t items_x, std::uint32_t items_y, std::uint32_t items_z,          \
+       std::uint32_t block_x, std::uint32_t block_y, std::uint32_t block_z, std::size_t shared,              \
+       hipStream_t stream, void** params, void** extra, hipEvent_t start, hipEvent_t stop),                  \
+      (function, items_x, items_y, items_z, block_x, block_y, block_z, shared, stream, params, extra, start, \
+       stop),                                                                                                \
+      module_launch(function, blocks_of({items_x, items_y, items_z}, {block_x, block_y, block_z}),           \
+                    {block_x, block_y, block_z}, shared, stream, params, extra),                             \
+      (function, items_x, items_y, items_z, block_x, block_y, block_z, shared, stream, launch.params(),      \
+       launch.extra(), start, stop))
 KTRACE_EXT_LAUNCH_HOOK(hipExtModuleLaunchKernel)
-KTRACE_EXT_LAUNCH_HOOK(_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j)
+KTRACE_EXT_LAUNCH_HOOK(
+    _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j)
 KTRACE_HCC_LAUNCH_HOOK(hipHccModuleLaunchKernel)
-KTRACE_HCC_LAUNCH_HOOK(_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_)
+KTRACE_HCC_LAUNCH_HOOK(
+    _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_)
 
-// Lists of launches on several devices, and graphs, go to HIP as they are; what is annotated in them is counted.
-#define KTRACE_COUNTED_HOOK(name, parameters, arguments, count_statement)   \
-  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, {          \
-    count_statement;                                                        \
-    return hip.name arguments;                                              \
+// Lists of launches on several devices, and graphs, go to HIP as they are; what is annotated in them is
+// counted.
+#define KTRACE_COUNTED_HOOK(name, parameters, arguments, count_statement) \
+  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, {        \
+    count_statement;                                                      \
+    return hip.name arguments;                                            \
   })
-KTRACE_COUNTED_HOOK(hipLaunchCooperativeKernelMultiDevice, (hipLaunchParams * list, int count, unsigned flags),
-                    (list, count, flags),
-                    for (int i = 0; list && i < count; ++i) count_untraced(
-                        *session, untraced_request(list[i].func, true), "hipLaunchCooperativeKernelMultiDevice"))
+KTRACE_COUNTED_HOOK(hipLaunchCooperativeKernelMultiDevice,
+                    (hipLaunchParams * list, int count, unsigned flags), (list, count, flags),
+                    for (int i = 0; list && i < count; ++i)
+                        count_untraced(*session, untraced_request(list[i].func, true),
+                                       "hipLaunchCooperativeKernelMultiDevice"))
 KTRACE_COUNTED_HOOK(hipExtLaunchMultiKernelMultiDevice, (hipLaunchParams * list, int count, unsigned flags),
                     (list, count, flags),
-                    for (int i = 0; list && i < count; ++i) count_untraced(
-                        *session, untraced_request(list[i].func, true), "hipExtLaunchMultiKernelMultiDevice"))
+                    for (int i = 0; list && i < count; ++i)
+                        count_untraced(*session, untraced_request(list[i].func, true),
+                                       "hipExtLaunchMultiKernelMultiDevice"))
 KTRACE_COUNTED_HOOK(hipModuleLaunchCooperativeKernelMultiDevice,
                     (hipFunctionLaunchParams * list, unsigned count, unsigned flags), (list, count, flags),
                     for (unsigned i = 0; list && i < count; ++i)
                         count_untraced(*session, untraced_request(list[i].function, false),
                                        "hipModuleLaunchCooperativeKernelMultiDevice"))
 // A node's function is a host function or a hipFunction_t: no handle is both.
-KTRACE_COUNTED_HOOK(hipGraphAddKernelNode,
-                    (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* dependencies, std::size_t count,
-                     const hipKernelNodeParams* params),
-                    (node, graph, dependencies, count, params), if (params) {
-                      const bool is_host = session->registry().find_host_function(params->func) != nullptr;
-                      count_untraced(*session, untraced_request(params->func, is_host), "a graph's kernel node");
-                    })
+KTRACE_COUNTED_HOOK(
+    hipGraphAddKernelNode,
+    (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* dependencies, std::size_t count,
+     const hipKernelNodeParams* params),
+    (node, graph, dependencies, count, params), if (params) {
+      const bool is_host = session->registry().find_host_function(params->func) != nullptr;
+      count_untraced(*session, untraced_request(params->func, is_host), "a graph's kernel node");
+    })
 
 }  // namespace ktrace

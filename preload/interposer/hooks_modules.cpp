@@ -1,4 +1,5 @@
-// Calls by which code objects and kernels come and go, and a few by which a program shows that it uses HIP at all.
+// Calls by which code objects and kernels come and go, and a few by which a program shows that it uses HIP at
+// all.
 #include "hooks.hpp"
 
 namespace ktrace {
@@ -8,21 +9,21 @@ KTRACE_HOOK(hipGetDeviceCount, (int* count), (count), (void)0)
 KTRACE_HOOK(hipSetDevice, (int device), (device), (void)0)
 KTRACE_HOOK(hipMalloc, (void** pointer, std::size_t size), (pointer, size), (void)0)
 
-KTRACE_HOOK(hipModuleLoad, (hipModule_t* module, const char* path), (module, path),
+KTRACE_HOOK(hipModuleLoad, (hipModule_t * module, const char* path), (module, path),
             session->registry().add_module_file(*module, path))
-KTRACE_HOOK(hipModuleLoadData, (hipModule_t* module, const void* image), (module, image),
+KTRACE_HOOK(hipModuleLoadData, (hipModule_t * module, const void* image), (module, image),
             session->registry().add_module(*module, image))
 KTRACE_HOOK(hipModuleLoadDataEx,
-            (hipModule_t* module, const void* image, unsigned count, void* options, void** values),
+            (hipModule_t * module, const void* image, unsigned count, void* options, void** values),
             (module, image, count, options, values), session->registry().add_module(*module, image))
-KTRACE_HOOK(hipModuleLoadFatBinary, (hipModule_t* module, const void* image), (module, image),
+KTRACE_HOOK(hipModuleLoadFatBinary, (hipModule_t * module, const void* image), (module, image),
             session->registry().add_module(*module, image))
 // Before, because another thread may get the same handle for a new module as soon as HIP has let go of it.
 KTRACE_HOOK_BEFORE(hipModuleUnload, (hipModule_t module), (module), session->registry().remove_module(module))
-KTRACE_HOOK(hipModuleGetFunction, (hipFunction_t* function, hipModule_t module, const char* name),
+KTRACE_HOOK(hipModuleGetFunction, (hipFunction_t * function, hipModule_t module, const char* name),
             (function, module, name), session->registry().add_function(module, *function, name))
-KTRACE_HOOK(hipGetFuncBySymbol, (hipFunction_t* function, const void* host_function), (function, host_function),
-            session->registry().add_alias(*function, host_function))
+KTRACE_HOOK(hipGetFuncBySymbol, (hipFunction_t * function, const void* host_function),
+            (function, host_function), session->registry().add_alias(*function, host_function))
 
 KTRACE_HOOK_WITH_BODY(void**, __hipRegisterFatBinary, (const void* wrapper), (wrapper), {
   void** const handle = hip.__hipRegisterFatBinary(wrapper);
@@ -36,8 +37,8 @@ KTRACE_HOOK_WITH_BODY(void, __hipRegisterFunction,
                       (handle, host_function, device_function, name, thread_limit, thread, block, block_size,
                        grid_size, wave_size),
                       {
-                        hip.__hipRegisterFunction(handle, host_function, device_function, name, thread_limit, thread,
-                                                  block, block_size, grid_size, wave_size);
+                        hip.__hipRegisterFunction(handle, host_function, device_function, name, thread_limit,
+                                                  thread, block, block_size, grid_size, wave_size);
                         session->guarded(
                             [&] { session->registry().add_host_function(handle, host_function, name); });
                       })
@@ -46,8 +47,10 @@ KTRACE_HOOK_WITH_BODY(void, __hipUnregisterFatBinary, (void** handle), (handle),
   hip.__hipUnregisterFatBinary(handle);
 })
 
-KTRACE_HOOK(hipStreamBeginCapture, (hipStream_t stream, int mode), (stream, mode), session->on_capture_begun())
-KTRACE_HOOK(hipStreamBeginCapture_spt, (hipStream_t stream, int mode), (stream, mode), session->on_capture_begun())
+KTRACE_HOOK(hipStreamBeginCapture, (hipStream_t stream, int mode), (stream, mode),
+            session->on_capture_begun())
+KTRACE_HOOK(hipStreamBeginCapture_spt, (hipStream_t stream, int mode), (stream, mode),
+            session->on_capture_begun())
 KTRACE_HOOK(hipStreamBeginCaptureToGraph,
             (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t* dependencies, const void* data,
              std::size_t count, int mode),

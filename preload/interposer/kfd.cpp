@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "file_descriptor.hpp"
+#include "program.hpp"
 
 namespace ktrace {
 namespace {
@@ -27,8 +27,8 @@ struct ClockCounters {
 static_assert(sizeof(ClockCounters) == 40);
 constexpr unsigned long get_clock_counters = 0xC0284B05ul;
 
-// The three counters are read one after another, and the call may be interrupted between them: the tightest of a few is
-// taken.
+// The three counters are read one after another, and the call may be interrupted between them: the tightest
+// of a few is taken.
 constexpr int tries = 10;
 
 constexpr char topology[] = "/sys/class/kfd/kfd/topology/nodes";
@@ -43,13 +43,11 @@ std::optional<BusAddress> parse_bus_id(const std::string& bus_id) {
   return BusAddress{domain, bus << 8 | device << 3 | function};
 }
 
-std::map<std::string, std::uint64_t> read_properties(const std::string& path) {
-  std::map<std::string, std::uint64_t> value_by_name;
-  std::ifstream file(path);
-  std::string name;
-  std::uint64_t value;
-  while (file >> name >> value) value_by_name[name] = value;
-  return value_by_name;
+// The value in a line `name value`; 0 if there is none.
+std::uint64_t property(const std::string& text, const std::string& name) {
+  const std::string lines = "\n" + text;
+  const std::size_t at = lines.find("\n" + name + " ");
+  return at == std::string::npos ? 0 : std::strtoull(lines.c_str() + at + name.size() + 2, nullptr, 10);
 }
 
 // 0 if no node, or more than one, has that address.
@@ -59,11 +57,12 @@ std::uint32_t find_gpu_id(const BusAddress& address) {
   while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
     if (entry->d_name[0] == '.') continue;
     const std::string node = std::string(topology) + "/" + entry->d_name;
-    auto properties = read_properties(node + "/properties");
-    std::uint32_t gpu_id = 0;
-    std::ifstream(node + "/gpu_id") >> gpu_id;
-    if (gpu_id == 0 || properties["location_id"] != address.location || properties["domain"] != address.domain)
-      continue;
+    const std::string properties = read_text(node + "/properties");
+    const auto gpu_id =
+        static_cast<std::uint32_t>(std::strtoull(read_text(node + "/gpu_id").c_str(), nullptr, 10));
+    const bool is_here = property(properties, "location_id") == address.location &&
+                         property(properties, "domain") == address.domain;
+    if (gpu_id == 0 || !is_here) continue;
     if (found != 0) return 0;
     found = gpu_id;
   }
@@ -92,7 +91,8 @@ bool sample_kfd_clock(const std::string& bus_id, ktrace_clock_record* record) {
   for (int i = 0; i < tries; ++i) {
     ClockCounters before{}, now{}, after{};
     before.gpu_id = now.gpu_id = after.gpu_id = gpu_id;
-    if (ioctl(driver.get(), get_clock_counters, &before) != 0 || ioctl(driver.get(), get_clock_counters, &now) != 0 ||
+    if (ioctl(driver.get(), get_clock_counters, &before) != 0 ||
+        ioctl(driver.get(), get_clock_counters, &now) != 0 ||
         ioctl(driver.get(), get_clock_counters, &after) != 0 || now.gpu_clock_counter == 0)
       return false;
     const std::uint64_t width = after.system_clock_counter - before.system_clock_counter;

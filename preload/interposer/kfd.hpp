@@ -7,8 +7,8 @@
 
 namespace ktrace {
 
-// `bus_id` as HIP prints it: "0000:c1:00.0". False if there is no driver, or if several of its nodes share the address
-// (a partitioned GPU), so that the right one cannot be told.
+// `bus_id` as HIP prints it: "0000:c1:00.0". False if there is no driver, or if several of its nodes share
+// the address (a partitioned GPU), so that the right one cannot be told.
 bool sample_kfd_clock(const std::string& bus_id, ktrace_clock_record* record);
 
 }  // namespace ktrace

@@ -12,6 +12,15 @@ const FunctionBuilds* find_builds(Session& session, const LaunchRequest& request
                                   : session.registry().find_function(request.function);
 }
 
+bool is_wanted(const Kernel& kernel, const Config& config) {
+  Kernel::Wanted wanted = kernel.wanted;
+  if (wanted == Kernel::Wanted::unknown) {
+    wanted = is_kernel_wanted(config, kernel.metadata.name) ? Kernel::Wanted::yes : Kernel::Wanted::no;
+    kernel.wanted = wanted;
+  }
+  return wanted == Kernel::Wanted::yes;
+}
+
 }  // namespace
 
 TracedLaunch::TracedLaunch(Session& session, const HipLibrary& hip, const LaunchRequest& request) noexcept
@@ -53,7 +62,7 @@ int TracedLaunch::device_of_stream() {
 }
 
 bool TracedLaunch::can_be_traced() {
-  if (!is_kernel_wanted(m_session.config(), m_kernel->metadata.name)) return false;
+  if (!is_wanted(*m_kernel, m_session.config())) return false;
   if (m_kernel->refusal != 0) {
     lose(static_cast<ktrace_loss_reason>(m_kernel->refusal), m_kernel->refusal_words);
     return false;
@@ -64,7 +73,8 @@ bool TracedLaunch::can_be_traced() {
   }
   int capture = hip_capture_status_none;
   if (m_session.has_captured() && m_hip.hipStreamIsCapturing &&
-      (m_hip.hipStreamIsCapturing(m_request.stream, &capture) != hip_success || capture != hip_capture_status_none)) {
+      (m_hip.hipStreamIsCapturing(m_request.stream, &capture) != hip_success ||
+       capture != hip_capture_status_none)) {
     lose(KTRACE_LOSS_CAPTURE, "it was launched during stream capture");
     return false;
   }
@@ -111,15 +121,16 @@ bool TracedLaunch::prepare_buffer() {
 // In front of the kernel on its own stream: nobody waits on the host.
 bool TracedLaunch::upload_control() {
   TraceBuffer& buffer = *m_pending->buffer;
-  *buffer.staging = make_control(m_request.shape, m_pending->layout, m_session.config(), m_pending->record.dispatch,
-                                 buffer.regions());
+  *buffer.staging = make_control(m_request.shape, m_pending->layout, m_session.config(),
+                                 m_pending->record.dispatch, buffer.regions());
   const hipError_t before = error_before();
   hipError_t error = hip_success;
   if (!buffer.is_zeroed)
-    error = m_hip.hipMemsetAsync(buffer.memory, 0, static_cast<std::size_t>(buffer.capacity), m_request.stream);
+    error =
+        m_hip.hipMemsetAsync(buffer.memory, 0, static_cast<std::size_t>(buffer.capacity), m_request.stream);
   if (error == hip_success)
-    error = m_hip.hipMemcpyAsync(buffer.memory, buffer.staging, sizeof *buffer.staging, hip_memcpy_host_to_device,
-                                 m_request.stream);
+    error = m_hip.hipMemcpyAsync(buffer.memory, buffer.staging, sizeof *buffer.staging,
+                                 hip_memcpy_host_to_device, m_request.stream);
   buffer.is_zeroed = true;
   if (error == hip_success) return true;
   restore_error(before);
@@ -140,13 +151,13 @@ ktrace_dispatch_record TracedLaunch::make_record(std::uint64_t dispatch) const {
   std::copy(block, block + 3, record.block);
   record.shared_bytes = static_cast<ktrace_u32>(m_request.shared_bytes);
   record.thread_id = number_of_this_thread();
-  record.expected =
-      static_cast<ktrace_u32>(std::min<std::uint64_t>(expected_waves(shape, m_session.config()), 0xffffffffu));
+  record.expected = static_cast<ktrace_u32>(
+      std::min<std::uint64_t>(expected_waves(shape, m_session.config()), 0xffffffffu));
   return record;
 }
 
-// HIP up to 6.3 sets the last error at every call, so the launch itself decides what the application sees. Later ones
-// keep the first failure: there, an error of ours may be taken away only if none was kept before.
+// HIP up to 6.3 sets the last error at every call, so the launch itself decides what the application sees.
+// Later ones keep the first failure: there, an error of ours may be taken away only if none was kept before.
 hipError_t TracedLaunch::error_before() {
   return m_hip.hipPeekAtLastError ? m_hip.hipPeekAtLastError() : hip_success;
 }
@@ -162,7 +173,8 @@ void TracedLaunch::finish(hipError_t result) noexcept {
     m_pending.reset();
     pending.record.submitted_ns = host_now_ns(m_hip);
     if (result != hip_success) {
-      // No further call of HIP on this thread: it could replace the error that the application is going to ask for.
+      // No further call of HIP on this thread: it could replace the error that the application is going to
+      // ask for.
       pending.is_discarded = true;
       lose(KTRACE_LOSS_LAUNCH_FAILED, "HIP refused the launch");
     } else {
@@ -190,8 +202,9 @@ void count_untraced(Session& session, const LaunchRequest& request, const char* 
     session.status().add_annotated_launch();
     for (const FunctionBuilds::Build& build : builds->builds)
       if (build.kernel)
-        return session.losses().add(KTRACE_LOSS_ENTRY_POINT, build.kernel->metadata.name,
-                                    std::string("it was launched through ") + call + ", which ktrace does not trace");
+        return session.losses().add(
+            KTRACE_LOSS_ENTRY_POINT, build.kernel->metadata.name,
+            std::string("it was launched through ") + call + ", which ktrace does not trace");
   });
 }
 

@@ -9,7 +9,8 @@ namespace ktrace {
 using DlsymFunction = void* (*)(void* handle, const char* name);
 using DlvsymFunction = void* (*)(void* handle, const char* name, const char* version);
 
-// Null only in a process without a C library that exports them. Safe at any time, also before constructors ran.
+// Null only in a process without a C library that exports them. Safe at any time, also before constructors
+// ran.
 DlsymFunction real_dlsym();
 DlvsymFunction real_dlvsym();
 
@@ -25,8 +26,8 @@ std::vector<std::string> loaded_hip_libraries();
 // Grows with every library that is loaded; cheap enough for every call.
 unsigned long long objects_loaded_so_far();
 
-// A handle of a library that is loaded already, or null. The library stays loaded as long as the process runs:
-// its functions are called from hooks at any time.
+// A handle of a library that is loaded already, or null. The library stays loaded as long as the process
+// runs: its functions are called from hooks at any time.
 void* handle_of_loaded(const std::string& path);
 
 }  // namespace ktrace

@@ -26,7 +26,8 @@ class LossBook {
   LossBook(const LossBook&) = delete;
   LossBook& operator=(const LossBook&) = delete;
 
-  void add(ktrace_loss_reason reason, const std::string& kernel, const std::string& words, std::uint64_t count = 1);
+  void add(ktrace_loss_reason reason, const std::string& kernel, const std::string& words,
+           std::uint64_t count = 1);
   std::vector<Loss> all() const;
 
   void lock_for_fork() { m_mutex.lock(); }

@@ -5,16 +5,22 @@
 namespace ktrace {
 namespace {
 
-std::uint32_t read_u32(MessagePackReader& reader) { return static_cast<std::uint32_t>(reader.read_unsigned()); }
+std::uint32_t read_u32(MessagePackReader& reader) {
+  return static_cast<std::uint32_t>(reader.read_unsigned());
+}
 
 KernelArgument read_argument(MessagePackReader& reader) {
   KernelArgument argument;
   for (std::uint64_t left = reader.read_map_size(); left > 0 && !reader.failed(); --left) {
     const std::string key = reader.read_string();
-    if (key == ".offset") argument.offset = read_u32(reader);
-    else if (key == ".size") argument.size = read_u32(reader);
-    else if (key == ".value_kind") argument.value_kind = reader.read_string();
-    else reader.skip();
+    if (key == ".offset")
+      argument.offset = read_u32(reader);
+    else if (key == ".size")
+      argument.size = read_u32(reader);
+    else if (key == ".value_kind")
+      argument.value_kind = reader.read_string();
+    else
+      reader.skip();
   }
   return argument;
 }
@@ -22,8 +28,10 @@ KernelArgument read_argument(MessagePackReader& reader) {
 void read_arguments(MessagePackReader& reader, KernelMetadata* kernel) {
   for (std::uint64_t left = reader.read_array_size(); left > 0 && !reader.failed(); --left) {
     KernelArgument argument = read_argument(reader);
-    if (argument.value_kind.compare(0, 7, "hidden_") == 0) kernel->has_hidden_arguments = true;
-    else kernel->arguments.push_back(std::move(argument));
+    if (argument.value_kind.compare(0, 7, "hidden_") == 0)
+      kernel->has_hidden_arguments = true;
+    else
+      kernel->arguments.push_back(std::move(argument));
   }
 }
 
@@ -31,11 +39,16 @@ KernelMetadata read_kernel(MessagePackReader& reader) {
   KernelMetadata kernel;
   for (std::uint64_t left = reader.read_map_size(); left > 0 && !reader.failed(); --left) {
     const std::string key = reader.read_string();
-    if (key == ".name") kernel.name = reader.read_string();
-    else if (key == ".symbol") kernel.symbol = reader.read_string();
-    else if (key == ".kernarg_segment_size") kernel.kernarg_size = read_u32(reader);
-    else if (key == ".args") read_arguments(reader, &kernel);
-    else reader.skip();
+    if (key == ".name")
+      kernel.name = reader.read_string();
+    else if (key == ".symbol")
+      kernel.symbol = reader.read_string();
+    else if (key == ".kernarg_segment_size")
+      kernel.kernarg_size = read_u32(reader);
+    else if (key == ".args")
+      read_arguments(reader, &kernel);
+    else
+      reader.skip();
   }
   return kernel;
 }

@@ -22,24 +22,33 @@ std::uint64_t MessagePackReader::take_big_endian(std::size_t count) {
   return value;
 }
 
-// A container holds at least one byte per element: a larger count is damage, found before anything loops over it.
+// A container holds at least one byte per element: a larger count is damage, found before anything loops over
+// it.
 std::uint64_t MessagePackReader::read_map_size() {
   const auto tag = static_cast<std::uint8_t>(take_big_endian(1));
   std::uint64_t count = 0;
-  if ((tag & 0xf0) == 0x80) count = tag & 0x0f;
-  else if (tag == 0xde) count = take_big_endian(2);
-  else if (tag == 0xdf) count = take_big_endian(4);
-  else return fail();
+  if ((tag & 0xf0) == 0x80)
+    count = tag & 0x0f;
+  else if (tag == 0xde)
+    count = take_big_endian(2);
+  else if (tag == 0xdf)
+    count = take_big_endian(4);
+  else
+    return fail();
   return m_failed || count * 2 > m_bytes.size - m_at ? fail() : count;
 }
 
 std::uint64_t MessagePackReader::read_array_size() {
   const auto tag = static_cast<std::uint8_t>(take_big_endian(1));
   std::uint64_t count = 0;
-  if ((tag & 0xf0) == 0x90) count = tag & 0x0f;
-  else if (tag == 0xdc) count = take_big_endian(2);
-  else if (tag == 0xdd) count = take_big_endian(4);
-  else return fail();
+  if ((tag & 0xf0) == 0x90)
+    count = tag & 0x0f;
+  else if (tag == 0xdc)
+    count = take_big_endian(2);
+  else if (tag == 0xdd)
+    count = take_big_endian(4);
+  else
+    return fail();
   return m_failed || count > m_bytes.size - m_at ? fail() : count;
 }
 
@@ -63,7 +72,8 @@ std::uint64_t MessagePackReader::read_unsigned() {
   const auto tag = static_cast<std::uint8_t>(take_big_endian(1));
   if (m_failed) return 0;
   if (tag < 0x80) return tag;
-  // The signed forms count too: writers choose them for small positive numbers, and no field read here is negative.
+  // The signed forms count too: writers choose them for small positive numbers, and no field read here is
+  // negative.
   if (tag >= 0xcc && tag <= 0xcf) return take_big_endian(std::size_t{1} << (tag - 0xcc));
   if (tag >= 0xd0 && tag <= 0xd3) return take_big_endian(std::size_t{1} << (tag - 0xd0));
   return fail();
@@ -87,19 +97,48 @@ void MessagePackReader::skip_value(int depth) {
   if ((tag & 0xf0) == 0x90) return skip_values(tag & 0x0f, depth + 1);
   if (const auto size = take_string_size(tag)) return skip_bytes(*size);
   switch (tag) {
-    case 0xc0: case 0xc2: case 0xc3: return;
-    case 0xc4: case 0xc5: case 0xc6: return skip_bytes(take_big_endian(std::size_t{1} << (tag - 0xc4)));
-    case 0xc7: case 0xc8: case 0xc9: return skip_bytes(take_big_endian(std::size_t{1} << (tag - 0xc7)) + 1);
-    case 0xca: return skip_bytes(4);
-    case 0xcb: return skip_bytes(8);
-    case 0xcc: case 0xcd: case 0xce: case 0xcf: return skip_bytes(std::uint64_t{1} << (tag - 0xcc));
-    case 0xd0: case 0xd1: case 0xd2: case 0xd3: return skip_bytes(std::uint64_t{1} << (tag - 0xd0));
-    case 0xd4: case 0xd5: case 0xd6: case 0xd7: case 0xd8: return skip_bytes((std::uint64_t{1} << (tag - 0xd4)) + 1);
-    case 0xdc: return skip_values(take_big_endian(2), depth + 1);
-    case 0xdd: return skip_values(take_big_endian(4), depth + 1);
-    case 0xde: return skip_values(take_big_endian(2) * 2, depth + 1);
-    case 0xdf: return skip_values(take_big_endian(4) * 2, depth + 1);
-    default: fail();
+    case 0xc0:
+    case 0xc2:
+    case 0xc3:
+      return;
+    case 0xc4:
+    case 0xc5:
+    case 0xc6:
+      return skip_bytes(take_big_endian(std::size_t{1} << (tag - 0xc4)));
+    case 0xc7:
+    case 0xc8:
+    case 0xc9:
+      return skip_bytes(take_big_endian(std::size_t{1} << (tag - 0xc7)) + 1);
+    case 0xca:
+      return skip_bytes(4);
+    case 0xcb:
+      return skip_bytes(8);
+    case 0xcc:
+    case 0xcd:
+    case 0xce:
+    case 0xcf:
+      return skip_bytes(std::uint64_t{1} << (tag - 0xcc));
+    case 0xd0:
+    case 0xd1:
+    case 0xd2:
+    case 0xd3:
+      return skip_bytes(std::uint64_t{1} << (tag - 0xd0));
+    case 0xd4:
+    case 0xd5:
+    case 0xd6:
+    case 0xd7:
+    case 0xd8:
+      return skip_bytes((std::uint64_t{1} << (tag - 0xd4)) + 1);
+    case 0xdc:
+      return skip_values(take_big_endian(2), depth + 1);
+    case 0xdd:
+      return skip_values(take_big_endian(4), depth + 1);
+    case 0xde:
+      return skip_values(take_big_endian(2) * 2, depth + 1);
+    case 0xdf:
+      return skip_values(take_big_endian(4) * 2, depth + 1);
+    default:
+      fail();
   }
 }
 

@@ -32,7 +32,8 @@ Walk walk(const NoteArea& area, std::uint64_t alignment) {
     const std::uint64_t descriptor = align_up(name_end, alignment);
     const std::uint64_t end = descriptor + header[1];
     const bool fits = header[0] > 0 && bytes.holds(name, header[0]) && bytes.data[name_end - 1] == 0 &&
-                      bytes.holds(descriptor, header[1]) && is_zero(bytes.part(name_end, descriptor - name_end));
+                      bytes.holds(descriptor, header[1]) &&
+                      is_zero(bytes.part(name_end, descriptor - name_end));
     if (!fits) return result.is_sound = false, result;
     result.notes.push_back(
         {bytes.string_at(name), header[2], bytes.part(descriptor, header[1]), area.address + descriptor});

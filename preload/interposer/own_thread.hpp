@@ -1,4 +1,5 @@
-// Threads of ours: invisible to the application's signals, to its HIP error state and to the software device's clock.
+// Threads of ours: invisible to the application's signals, to its HIP error state and to the software
+// device's clock.
 #pragma once
 
 #include <functional>
@@ -10,8 +11,9 @@ namespace ktrace {
 // Call first on a thread of ours.
 void become_own_thread(const char* name, const HipLibrary& hip);
 
-// Runs `work` on a thread of ours and waits for it. HIP keeps the last error, the current device and the capture mode
-// per thread: nothing that `work` does can be seen by the calling one. `work` must not wait for the device.
+// Runs `work` on a thread of ours and waits for it. HIP keeps the last error, the current device and the
+// capture mode per thread: nothing that `work` does can be seen by the calling one. `work` must not wait for
+// the device.
 void run_aside(const HipLibrary& hip, int device, const std::function<void()>& work);
 
 // Starts a thread that nobody joins, with all signals blocked; false if the system refuses.

@@ -1,8 +1,11 @@
 #include "program.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <climits>
+
+#include "file_descriptor.hpp"
 
 namespace ktrace {
 namespace {
@@ -15,6 +18,15 @@ std::string program_path() {
   char path[PATH_MAX];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : "";
+}
+
+std::string read_text(const std::string& path) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char block[4096];
+  for (ssize_t count; file.is_open() && (count = read(file.get(), block, sizeof block)) > 0;)
+    text.append(block, static_cast<std::size_t>(count));
+  return text;
 }
 
 std::string short_program_name() {

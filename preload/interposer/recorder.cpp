@@ -40,7 +40,8 @@ void Recorder::add(PendingDispatch pending) {
     }
   }
   m_changed.notify_all();
-  // Its kernel has run already, and copying moves the model's clock: at any other moment two runs would differ.
+  // Its kernel has run already, and copying moves the model's clock: at any other moment two runs would
+  // differ.
   if (hip.is_software()) m_changed.wait(lock, [&] { return m_processed >= number || m_is_finished; });
 }
 
@@ -70,12 +71,14 @@ bool Recorder::wait_for_work(std::deque<PendingDispatch>* batch) {
   return !batch->empty() || !m_is_closing;
 }
 
-// Dispatches of different streams finish in any order, and a kernel that never ends must not hold up the others.
+// Dispatches of different streams finish in any order, and a kernel that never ends must not hold up the
+// others.
 bool Recorder::process_finished(std::deque<PendingDispatch>* batch) {
   bool made_progress = false;
   for (auto it = batch->begin(); it != batch->end();) {
     const HipLibrary& hip = *it->hip;
-    // The model's events are over already; looking at them in turn keeps this thread's clock the same in every run.
+    // The model's events are over already; looking at them in turn keeps this thread's clock the same in
+    // every run.
     const hipError_t outcome = it->is_discarded    ? hip_success
                                : hip.is_software() ? hip.hipEventSynchronize(it->buffer->finished)
                                                    : hip.hipEventQuery(it->buffer->finished);
@@ -101,12 +104,12 @@ bool Recorder::process_finished(std::deque<PendingDispatch>* batch) {
 void Recorder::process(PendingDispatch pending, hipError_t outcome) {
   const HipLibrary& hip = *pending.hip;
   Device& device = *pending.device;
-  device.free_surplus();
   if (pending.is_discarded) return device.destroy(std::move(pending.buffer));
   pending.record.completed_ns = completion_time(pending);
   const std::string& name = pending.kernel->metadata.name;
   if (outcome != hip_success)  // the device is lost, or the kernel broke it: its memory is left alone
-    return m_losses->add(KTRACE_LOSS_COPY_FAILED, name, "the dispatch ended with " + error_words(hip, outcome));
+    return m_losses->add(KTRACE_LOSS_COPY_FAILED, name,
+                         "the dispatch ended with " + error_words(hip, outcome));
 
   std::unique_ptr<CopyBack>& copy_back = m_copy_back_by_device[&device];
   if (!copy_back) copy_back = std::make_unique<CopyBack>(hip, device);
@@ -115,6 +118,7 @@ void Recorder::process(PendingDispatch pending, hipError_t outcome) {
   if (!copy_back->copy(*pending.buffer, pending.layout, &copied, &trouble))
     return m_losses->add(KTRACE_LOSS_COPY_FAILED, name, trouble);
   device.release(std::move(pending.buffer));
+  device.free_surplus();
   std::uint32_t known = pending.kernel->attempted_words.load();
   while (copied.attempted_words > known &&
          !pending.kernel->attempted_words.compare_exchange_weak(known, copied.attempted_words)) {
@@ -123,8 +127,8 @@ void Recorder::process(PendingDispatch pending, hipError_t outcome) {
     m_losses->add(KTRACE_LOSS_WRITE_FAILED, name, "the recording could not be written");
 }
 
-// The model keeps a clock per thread of ours, which copying moves on. A new thread's begins at the model's start, and is
-// moved to the event's time by looking at it.
+// The model keeps a clock per thread of ours, which copying moves on. A new thread's begins at the model's
+// start, and is moved to the event's time by looking at it.
 std::uint64_t Recorder::completion_time(const PendingDispatch& pending) {
   const HipLibrary& hip = *pending.hip;
   if (!hip.is_software()) return host_now_ns(hip);
@@ -148,7 +152,8 @@ bool Recorder::record(const PendingDispatch& pending, CopiedDispatch copied) {
   record.waves = static_cast<ktrace_u32>(copied.headers.size());
   record.claimed = copied.claimed;
   Payload payload;
-  payload.reserve(sizeof record + copied.headers.size() * (sizeof(ktrace_wave_header) + sizeof(ktrace_wave_extent)) +
+  payload.reserve(sizeof record +
+                  copied.headers.size() * (sizeof(ktrace_wave_header) + sizeof(ktrace_wave_extent)) +
                   copied.words.size() * sizeof(ktrace_word));
   payload.add(record);
   payload.add_bytes(copied.headers.data(), copied.headers.size() * sizeof(ktrace_wave_header));
@@ -199,10 +204,12 @@ void Recorder::close() {
     m_changed.notify_all();
     if (!m_is_running) return m_status->set_flag(KTRACE_STATUS_CLOSED);
   }
-  // A little longer than the writer waits itself. If it hangs in a call of HIP the file stays without its end.
+  // A little longer than the writer waits itself. If it hangs in a call of HIP the file stays without its
+  // end.
   const std::uint64_t limit = m_deadline_ns + close_limit_ns / 4;
   while (!m_is_finished && read_host_clocks().monotonic_ns < limit) pause(longest_pause_ns / 4);
-  if (!m_is_finished) m_losses->add(KTRACE_LOSS_NOT_FINISHED, "", "the device did not answer when the process ended");
+  if (!m_is_finished)
+    m_losses->add(KTRACE_LOSS_NOT_FINISHED, "", "the device did not answer when the process ended");
 }
 
 }  // namespace ktrace

@@ -43,7 +43,8 @@ class Recorder {
   // Waits for outstanding dispatches, for a limited time, and writes the last chunks.
   void close();
 
-  // In a child of fork, where there is no writer and the file is the parent's. This object is not used any more then.
+  // In a child of fork, where there is no writer and the file is the parent's. This object is not used any
+  // more then.
   void abandon_file() { m_file.abandon(); }
 
  private:
@@ -83,7 +84,7 @@ class Recorder {
   std::atomic<bool> m_is_closing{false};
   std::atomic<bool> m_is_finished{false};
   std::atomic<std::uint64_t> m_deadline_ns{0};  // CLOCK_MONOTONIC
-  std::vector<const Device*> m_devices;  // that dispatches were added for, in order
+  std::vector<const Device*> m_devices;         // that dispatches were added for, in order
   std::uint64_t m_end_host_ns = 0;
   std::vector<ktrace_clock_record> m_last_samples;  // set before m_is_closing is
 

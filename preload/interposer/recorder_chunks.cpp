@@ -6,8 +6,6 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "clocks.hpp"
 #include "program.hpp"
@@ -29,8 +27,7 @@ std::string working_folder() {
 
 // The chunk is strings, NUL-terminated, as the kernel keeps them.
 void append_arguments(std::vector<std::string>* strings) {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string all((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string all = read_text("/proc/self/cmdline");
   for (std::size_t at = 0; at < all.size();) {
     const std::size_t end = all.find('\0', at);
     strings->push_back(all.substr(at, end - at));
@@ -89,7 +86,8 @@ bool Recorder::write_process() {
 }
 
 bool Recorder::write_device(const Device& device) {
-  if (std::find(m_written_devices.begin(), m_written_devices.end(), &device) != m_written_devices.end()) return true;
+  if (std::find(m_written_devices.begin(), m_written_devices.end(), &device) != m_written_devices.end())
+    return true;
   const DeviceFacts& facts = device.facts();
   Payload clock;
   clock.add(facts.first_sample);

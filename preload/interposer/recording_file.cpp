@@ -51,7 +51,8 @@ bool RecordingFile::create(const std::string& exact, const std::string& dir, con
   int descriptor = -1;
   m_path = exact;
   if (!exact.empty()) descriptor = create_new(m_path);
-  for (int attempt = 1; descriptor < 0 && (attempt == 1 || errno == EEXIST) && attempt <= most_names; ++attempt) {
+  for (int attempt = 1; descriptor < 0 && (attempt == 1 || errno == EEXIST) && attempt <= most_names;
+       ++attempt) {
     if (!exact.empty() && attempt == 1 && errno != EEXIST) break;
     m_path = stem + (attempt == 1 ? "" : "." + std::to_string(attempt)) + parts.suffix;
     descriptor = create_new(m_path);

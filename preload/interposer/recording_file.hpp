@@ -36,11 +36,12 @@ std::uint32_t size_of_strings(const std::vector<std::string>& strings);
 
 class RecordingFile {
  public:
-  // Creates a file that did not exist: `exact`, or, where that is taken or empty, a name with the process id in it.
-  // False, with the reason in `trouble`, if no file can be made.
-  bool create(const std::string& exact, const std::string& dir, const std::string& program, std::string* trouble);
-  // Returns the bytes written; 0, with the reason in `trouble`, if the chunk could not be written whole. The file then
-  // ends with the chunk before it.
+  // Creates a file that did not exist: `exact`, or, where that is taken or empty, a name with the process id
+  // in it. False, with the reason in `trouble`, if no file can be made.
+  bool create(const std::string& exact, const std::string& dir, const std::string& program,
+              std::string* trouble);
+  // Returns the bytes written; 0, with the reason in `trouble`, if the chunk could not be written whole. The
+  // file then ends with the chunk before it.
   std::uint64_t append(ktrace_chunk_type type, Payload payload, std::string* trouble);
 
   bool is_open() const { return m_file.is_open(); }

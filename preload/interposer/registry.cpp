@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint32_t fat_binary_magic = 0x48495046;  // "HIPF"
 constexpr std::uint32_t kpack_magic = 0x4B504948;       // "HIPK"
 
-// Fat binaries up to this size are read when they are registered, so that a program which launches nothing can be told
-// what it has. Larger ones wait for their first launch: reading them costs start-up time.
+// Fat binaries up to this size are read when they are registered, so that a program which launches nothing
+// can be told what it has. Larger ones wait for their first launch: reading them costs start-up time.
 constexpr std::size_t read_at_once = std::size_t{4} << 20;
 
 struct Wrapper {
@@ -74,9 +74,7 @@ const void* image_of(const void* image) {
   return wrapper.binary;
 }
 
-Bytes bytes_of(const void* image) {
-  return {static_cast<const std::uint8_t*>(image), size_of_image(image)};
-}
+Bytes bytes_of(const void* image) { return {static_cast<const std::uint8_t*>(image), size_of_image(image)}; }
 
 }  // namespace
 
@@ -117,7 +115,8 @@ Registry::Objects Registry::read_image(Bytes image, const std::string& origin) {
     return objects;
   }
   const Unbundled unbundled = unbundle(image);
-  if (!unbundled.trouble.empty()) m_losses->add(KTRACE_LOSS_CODE_OBJECT, "", origin + ": " + unbundled.trouble);
+  if (!unbundled.trouble.empty())
+    m_losses->add(KTRACE_LOSS_CODE_OBJECT, "", origin + ": " + unbundled.trouble);
   for (const BundleEntry& entry : unbundled.entries) {
     const CodeObject* object = intern(entry.code_object, origin);
     objects.push_back({entry.target.empty() ? object->target : entry.target, object});
@@ -146,7 +145,9 @@ void Registry::add_module(const void* module, Bytes image) {
   insert_module(module, read_image(image, "a code object in memory"));
 }
 
-void Registry::add_module(const void* module, const void* image) { add_module(module, bytes_of(image_of(image))); }
+void Registry::add_module(const void* module, const void* image) {
+  add_module(module, bytes_of(image_of(image)));
+}
 
 void Registry::add_module_file(const void* module, const std::string& path) {
   const MappedFile file(path);
@@ -175,8 +176,9 @@ void Registry::add_fat_binary(const void* handle, const void* wrapper_address) {
   Wrapper wrapper;
   std::memcpy(&wrapper, wrapper_address, sizeof wrapper);
   if (wrapper.magic != fat_binary_magic) {
-    m_losses->add(KTRACE_LOSS_CODE_OBJECT, "",
-                  wrapper.magic == kpack_magic ? "a kpack archive is not read yet" : "an unknown kind of fat binary");
+    m_losses->add(
+        KTRACE_LOSS_CODE_OBJECT, "",
+        wrapper.magic == kpack_magic ? "a kpack archive is not read yet" : "an unknown kind of fat binary");
     return;
   }
   {

@@ -17,8 +17,8 @@
 
 namespace ktrace {
 
-// The builds of one function for several targets, of which HIP picks one per device. Only functions with at least one
-// annotated build are kept.
+// The builds of one function for several targets, of which HIP picks one per device. Only functions with at
+// least one annotated build are kept.
 struct FunctionBuilds {
   struct Build {
     std::string target;
@@ -26,7 +26,8 @@ struct FunctionBuilds {
   };
   std::vector<Build> builds;
 
-  // Null where HIP would take a build that is not annotated. `device` is the device's own target id, "" if unknown.
+  // Null where HIP would take a build that is not annotated. `device` is the device's own target id, "" if
+  // unknown.
   const Kernel* pick(const std::string& device) const;
 };
 
@@ -48,13 +49,15 @@ class Registry {
   // A hipFunction_t that HIP gave for a host function.
   void add_alias(const void* function, const void* host_function);
 
-  // Null for a function without any annotated build, or one that was never seen. Valid as long as the process runs.
+  // Null for a function without any annotated build, or one that was never seen. Valid as long as the process
+  // runs.
   const FunctionBuilds* find_function(const void* function) const;
   const FunctionBuilds* find_host_function(const void* host_function);
 
   void lock_for_fork() { m_mutex.lock(); }
   void unlock_in_parent() { m_mutex.unlock(); }
-  // A read-write lock knows its owner by a thread id that the child does not have: it cannot be unlocked there.
+  // A read-write lock knows its owner by a thread id that the child does not have: it cannot be unlocked
+  // there.
   void renew_lock_in_child() { new (&m_mutex) std::shared_mutex; }
 
  private:

@@ -116,8 +116,9 @@ void Session::unlock_in_parent() {
   unlock_hip_libraries_in_parent();
 }
 
-// Modules and functions are the parent's, as far as its HIP still answers. Buffers, the writer and the file are not: their
-// objects are left behind as they are, because a thread that is gone may have been in the middle of changing them.
+// Modules and functions are the parent's, as far as its HIP still answers. Buffers, the writer and the file
+// are not: their objects are left behind as they are, because a thread that is gone may have been in the
+// middle of changing them.
 void Session::restart_in_child() {
   m_losses.clear_in_child();
   m_recorder->abandon_file();

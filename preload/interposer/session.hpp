@@ -19,8 +19,8 @@ namespace ktrace {
 
 class Session {
  public:
-  // Begins with the first call of any hook. Null if nobody asked for tracing, or if what they asked for could not be
-  // understood, which is said once.
+  // Begins with the first call of any hook. Null if nobody asked for tracing, or if what they asked for could
+  // not be understood, which is said once.
   static Session* of_this_process(const HipLibrary& hip) noexcept;
 
   explicit Session(Config config);

@@ -20,7 +20,8 @@ constexpr std::size_t block_size = 64;  // bytes
 std::uint32_t rotate_right(std::uint32_t value, int count) { return value >> count | value << (32 - count); }
 
 std::uint32_t read_big_endian(const std::uint8_t* bytes) {
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
+         bytes[3];
 }
 
 void expand(const std::uint8_t* block, std::uint32_t (&schedule)[64]) {

@@ -6,7 +6,7 @@
 namespace ktrace {
 namespace {
 
-constexpr std::uint64_t target_words = (std::uint64_t{64} << 20) / sizeof(ktrace_word);  // of one dispatch
+constexpr std::uint64_t target_size = std::uint64_t{64} << 20;  // bytes of one dispatch's buffer
 constexpr std::uint64_t fewest_words = 64;
 constexpr std::uint64_t most_words = 8192;
 
@@ -36,8 +36,10 @@ std::uint64_t saturating_product(std::initializer_list<std::uint64_t> factors) {
 
 std::uint64_t words_of_region(std::uint64_t waves, const Config& config, std::uint32_t attempted_words) {
   if (config.words != 0) return config.words;
-  const std::uint64_t by_rule = std::clamp(nearest_power_of_two(target_words / std::max<std::uint64_t>(waves, 1)),
-                                           fewest_words, most_words);
+  // With little memory, smaller regions for all waves are worth more than large ones for a few.
+  const std::uint64_t words = std::min(target_size, config.memory / 4) / sizeof(ktrace_word);
+  const std::uint64_t by_rule =
+      std::clamp(nearest_power_of_two(words / std::max<std::uint64_t>(waves, 1)), fewest_words, most_words);
   return std::max(by_rule, power_of_two_from(std::min(attempted_words, largest_words)));
 }
 
@@ -50,7 +52,8 @@ std::uint64_t passing_blocks(std::uint32_t count, const AxisFilter& axis) {
 
 std::uint32_t waves_per_block(const Shape& shape) {
   const std::uint64_t lanes = saturating_product({shape.block.x, shape.block.y, shape.block.z});
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>((lanes + KTRACE_WAVE_SIZE - 1) / KTRACE_WAVE_SIZE, ~0u));
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>((lanes + KTRACE_WAVE_SIZE - 1) / KTRACE_WAVE_SIZE, ~0u));
 }
 
 std::uint64_t wave_count(const Shape& shape) {
@@ -66,15 +69,17 @@ Layout choose_layout(const Shape& shape, const Config& config, std::uint32_t att
     layout.wave_slots = static_cast<std::uint32_t>(waves);
     return layout;
   }
-  // Half of the budget, so that the next launch finds something while this one is copied back.
   layout.wave_slots = static_cast<std::uint32_t>(std::min(waves, most_slots));
-  return claim_layout(layout, config.memory / 2);
+  // Half of the budget, so that the next launch finds something while this one is copied back.
+  const Layout half = claim_layout(layout, config.memory / 2);
+  return half.wave_slots > 0 ? half : claim_layout(layout, config.memory);
 }
 
 Layout claim_layout(const Layout& wanted, std::uint64_t capacity) {
   Layout layout = wanted;
   layout.mode = KTRACE_MODE_CLAIM;
-  const std::uint64_t room = capacity > KTRACE_CONTROL_SIZE ? (capacity - KTRACE_CONTROL_SIZE) >> layout.region_log2 : 0;
+  const std::uint64_t room =
+      capacity > KTRACE_CONTROL_SIZE ? (capacity - KTRACE_CONTROL_SIZE) >> layout.region_log2 : 0;
   layout.wave_slots = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted.wave_slots, room));
   return layout;
 }
@@ -89,8 +94,8 @@ std::uint64_t expected_waves(const Shape& shape, const Config& config) {
                              passing_blocks(shape.grid.z, config.blocks[2]), waves});
 }
 
-ktrace_control make_control(const Shape& shape, const Layout& layout, const Config& config, std::uint64_t dispatch,
-                            std::uint64_t regions) {
+ktrace_control make_control(const Shape& shape, const Layout& layout, const Config& config,
+                            std::uint64_t dispatch, std::uint64_t regions) {
   ktrace_control control{};
   control.magic = KTRACE_CONTROL_MAGIC;
   control.abi_version = KTRACE_ABI_VERSION;

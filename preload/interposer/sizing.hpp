@@ -29,7 +29,8 @@ struct Layout {
 std::uint32_t waves_per_block(const Shape& shape);
 std::uint64_t wave_count(const Shape& shape);
 
-// `attempted_words` is the most that a wave of this kernel attempted so far, its header included; 0: not known.
+// `attempted_words` is the most that a wave of this kernel attempted so far, its header included; 0: not
+// known.
 Layout choose_layout(const Shape& shape, const Config& config, std::uint32_t attempted_words);
 
 // The same regions for as many waves as fit into `capacity` bytes, in the order in which they start.
@@ -38,7 +39,7 @@ Layout claim_layout(const Layout& wanted, std::uint64_t capacity);
 // Waves of the grid that pass the filters; XCCs cannot be told before the launch and are taken to pass.
 std::uint64_t expected_waves(const Shape& shape, const Config& config);
 
-ktrace_control make_control(const Shape& shape, const Layout& layout, const Config& config, std::uint64_t dispatch,
-                            std::uint64_t regions);
+ktrace_control make_control(const Shape& shape, const Layout& layout, const Config& config,
+                            std::uint64_t dispatch, std::uint64_t regions);
 
 }  // namespace ktrace

@@ -48,7 +48,8 @@ bool Status::open(const std::string& dir, const std::string& program, std::strin
   std::string path;
   const FileDescriptor file = create_status_file(dir, &path);
   // Written, not only made longer: a full disk must fail here, not kill the program by SIGBUS later.
-  if (!file.is_open() || write(file.get(), m_status, sizeof *m_status) != static_cast<ssize_t>(sizeof *m_status)) {
+  if (!file.is_open() ||
+      write(file.get(), m_status, sizeof *m_status) != static_cast<ssize_t>(sizeof *m_status)) {
     *trouble = "cannot write " + path + ": " + std::strerror(errno);
     return false;
   }
@@ -87,9 +88,13 @@ void Status::add_annotated_launch() { add(&m_status->counts.annotated_launches, 
 void Status::add_dispatch() { add(&m_status->counts.dispatches, 1); }
 void Status::add_bytes(std::uint64_t count) { add(&m_status->bytes, count); }
 
-void Status::add_loss(ktrace_loss_reason reason, std::uint64_t count) { add(&m_status->losses[reason], count); }
+void Status::add_loss(ktrace_loss_reason reason, std::uint64_t count) {
+  add(&m_status->losses[reason], count);
+}
 
-void Status::set_flag(ktrace_status_flag flag) { __atomic_fetch_or(&m_status->flags, flag, __ATOMIC_RELAXED); }
+void Status::set_flag(ktrace_status_flag flag) {
+  __atomic_fetch_or(&m_status->flags, flag, __ATOMIC_RELAXED);
+}
 
 void Status::set_output(const std::string& path) {
   const std::lock_guard lock(m_text_mutex);

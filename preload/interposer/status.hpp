@@ -15,8 +15,8 @@ class Status {
   Status(const Status&) = delete;
   Status& operator=(const Status&) = delete;
 
-  // Maps `<dir>/<pid>.status`. Without it the counts are kept all the same, for the recording's end. False, with the
-  // reason in `trouble`, if the file cannot be made.
+  // Maps `<dir>/<pid>.status`. Without it the counts are kept all the same, for the recording's end. False,
+  // with the reason in `trouble`, if the file cannot be made.
   bool open(const std::string& dir, const std::string& program, std::string* trouble);
   // For a child of fork: a file of its own, with the code objects that it inherited and no launches.
   void restart_in_child();
@@ -35,7 +35,7 @@ class Status {
   ktrace_end_record counts() const;
 
  private:
-  ktrace_status* m_status;       // mapped, or m_unmapped
+  ktrace_status* m_status;  // mapped, or m_unmapped
   ktrace_status m_unmapped{};
   std::mutex m_text_mutex;
 };

@@ -13,7 +13,8 @@ namespace ktrace {
 // Counted from 0, per thread of the application that launches.
 inline std::uint32_t number_of_this_thread() {
   static std::atomic<std::uint32_t> threads{0};
-  static thread_local std::uint32_t number __attribute__((tls_model("initial-exec"))) = 0;  // one more than the number
+  static thread_local std::uint32_t number __attribute__((tls_model("initial-exec"))) =
+      0;  // one more than the number
   if (number == 0) number = ++threads;
   return number - 1;
 }

@@ -288,8 +288,8 @@ def section_of(compiler: Compiler) -> str:
     lines = [
         f"## {title_of(compiler)}",
         "",
-        f"`KTRACE_WAVE` alone: {kernel.plain} instructions become {kernel.enabled} (most of them run"
-        " once, and only if the wave is recorded), SGPRs"
+        f"`KTRACE_WAVE` alone: {kernel.plain} instructions become {kernel.enabled} (most of them"
+        " run once, and only if the wave is recorded), SGPRs"
         f" {kernel.plain_sgpr} → {kernel.sgpr}, VGPRs {kernel.plain_vgpr} → {kernel.vgpr}.",
         "",
         "| marker | instructions | SMEM | `s_nop` | `lgkmcnt(0)` | not recorded | partly active"
@@ -302,8 +302,9 @@ def section_of(compiler: Compiler) -> str:
         lines.append(f"| {name} | {' | '.join(map(str, [*numbers[:-3], *signed]))} |")
     lines += [
         "",
-        "| pipelined loop | instructions | SALU | VALU | `lgkmcnt(0)` of markers | … of the compiler"
-        " | partial waits | made full | LDS drained | MFMA after each marker | SGPR | VGPR"
+        "| pipelined loop | instructions | SALU | VALU | `lgkmcnt(0)` of markers"
+        " | … of the compiler | partial waits"
+        " | made full | LDS drained | MFMA after each marker | SGPR | VGPR"
         " | waves/SIMD |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]

@@ -25,6 +25,7 @@ extern "C" int __hipPopCallConfiguration(dim3*, dim3*, unsigned long*, void**);
     [
         "-O1",
         "-Os",
+        "-g",
         "-DKTRACE_POLL_CLOCK",
         "-DKTRACE_INLINE_COLD",
         "-DKTRACE_NO_SCHED_BARRIER",
@@ -166,6 +167,21 @@ def test_uniform_values_that_vector_instructions_made_are_payloads(compiler: Com
     build(compiler, source)
 
 
+def test_a_kernel_may_be_declared_before_it_is_defined(compiler: Compiler) -> None:
+    source = """
+    template <int N> __global__ void k(int* out KTRACE_PARAM);
+    template <int N> __global__ void k(int* out KTRACE_PARAM_AGAIN) {
+      KTRACE_WAVE(t);
+      KTRACE_MARK(t, "x");
+      out[0] = N;
+    }
+    template __global__ void k<3>(int* KTRACE_PARAM_AGAIN);
+    """
+
+    assert set(build(compiler, HEADERS + source).names.values()) == {"x"}
+    compiler.hip(HEADERS + source, *WARNINGS, includes=[INCLUDE])
+
+
 ANNOTATED = """
 #include <mini_hip.hpp>
 #include <ktrace/ktrace.hpp>
@@ -202,7 +218,7 @@ template <int Tile> __global__ void kernel(int* out, const int* in, int n KTRACE
   KTRACE_ANCHOR(t);
   out[threadIdx.x] = twice<Tile>(sum KTRACE_INLINE_ARG(t));
 }
-template __global__ void kernel<4>(int*, const int*, int KTRACE_PARAM);
+template __global__ void kernel<4>(int*, const int*, int KTRACE_PARAM_AGAIN);
 """
 PLAIN = """
 #include <mini_hip.hpp>
@@ -249,3 +265,18 @@ def test_every_pattern_vanishes_when_disabled(compiler: Compiler, patterns: str)
     annotated = compiler.hip(patterns, "-O3", includes=[INCLUDE])
 
     assert annotated.read_bytes() == compiler.hip(without, "-O3").read_bytes()
+
+
+def test_the_example_of_the_reference_compiles(compiler: Compiler) -> None:
+    page = (INCLUDE.parents[1] / "docs" / "reference" / "device-api.md").read_text()
+    (example,) = re.findall(r"```cpp\n(.*?)```", page, flags=re.DOTALL)
+    use = "template __global__ void kernel<4>(float*, const float*, int KTRACE_PARAM_AGAIN);"
+    source = example.replace("<hip/hip_runtime.h>", "<mini_hip.hpp>") + use
+
+    built = build(compiler, source)
+
+    assert set(built.names.values()) == {
+        *("reduce", "advance", "producer", "consumer"),
+        *("mainloop", "tile", "load", "mma", "scale"),
+    }
+    compiler.hip(source, "-O3", *WARNINGS, includes=[INCLUDE])

@@ -88,6 +88,28 @@ def test_streams_are_numbered_in_the_order_of_their_first_use(tmp_path: Path) ->
     assert column(outcome, "stream") == [1, 0, 2, 1, 0, 3, 4]
 
 
+def test_each_device_has_its_own_record_clocks_and_buffers(tmp_path: Path) -> None:
+    outcome = run_script(
+        "hip = open_hip()\n"
+        "hosts = []\n"
+        "for device in (0, 1):\n"
+        "    assert hip.hipSetDevice(device) == 0\n"
+        "    hosts.append(Host(hip, SAXPY))\n"
+        "for device in (1, 0, 1):\n"
+        "    assert hip.hipSetDevice(device) == 0\n"
+        "    assert hosts[device].launch() == 0\n"
+        "print('right' if all(host.is_right() for host in hosts) else 'wrong')\n",
+        tmp_path,
+        environment={"KTRACE_SOFT_DEVICES": "2"},
+    )
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    assert column(outcome, "device") == [1, 0, 1]
+    assert sorted(outcome.recording.devices) == [0, 1]
+    assert outcome.recording.clocks["device"].tolist() == [1, 0, 1, 0]
+    assert len(outcome.recording.code_objects) == 1
+
+
 def test_times_are_in_order_and_enclose_the_waves(tmp_path: Path) -> None:
     outcome = run(f"{HOST}for _ in range(3): host.launch()\n{RIGHT}", tmp_path)
 

@@ -1,4 +1,5 @@
-// Calls one part of the interposer on a file or on numbers and prints what it answers, for test_interposer_units.py.
+// Calls one part of the interposer on a file or on numbers and prints what it answers, for
+// test_interposer_units.py.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -114,9 +115,10 @@ void streams(const Arguments& arguments) {
 
 void print_config(const Arguments&) {
   const Config config = configuration();
-  std::printf("memory %llu words %u waves %#x xcc %#x\n", static_cast<unsigned long long>(config.memory), config.words,
-              config.wave_mask, config.xcc_mask);
-  for (const AxisFilter& axis : config.blocks) std::printf("axis %u %u %u\n", axis.lo, axis.hi, axis.stride_mask);
+  std::printf("memory %llu words %u waves %#x xcc %#x\n", static_cast<unsigned long long>(config.memory),
+              config.words, config.wave_mask, config.xcc_mask);
+  for (const AxisFilter& axis : config.blocks)
+    std::printf("axis %u %u %u\n", axis.lo, axis.hi, axis.stride_mask);
   std::printf("output|%s|%s\n", config.output.c_str(), config.output_dir.c_str());
 }
 
@@ -168,7 +170,8 @@ void params_without_placeholder(const Arguments&) {
               own[0] == &values[0] && own[1] == &values[1] && arguments.params() != own.get());
 }
 
-// `size` bytes of the caller's buffer are there, for a kernel of three arguments whose last is the trace argument.
+// `size` bytes of the caller's buffer are there, for a kernel of three arguments whose last is the trace
+// argument.
 void extra(const Arguments& given) {
   const std::size_t size = static_cast<std::size_t>(number(given[0]));
   const auto kernel = kernel_of(3, 2, given[1] == "placeholder");
@@ -185,17 +188,19 @@ void extra(const Arguments& given) {
   }
   arguments.set_buffer(0x77);
   const auto* segment = static_cast<const std::uint8_t*>(arguments.extra()[1]);
-  std::printf("size %zu first %u trace %llu\n", static_cast<std::size_t>(value_at(arguments.extra()[3])), segment[0],
-              static_cast<unsigned long long>(value_at(segment + 16)));
+  std::printf("size %zu first %u trace %llu\n", static_cast<std::size_t>(value_at(arguments.extra()[3])),
+              segment[0], static_cast<unsigned long long>(value_at(segment + 16)));
 }
 
 }  // namespace
 
 int main(int count, char** values) {
   const std::map<std::string, std::function<void(const Arguments&)>> commands = {
-      {"code", code},     {"truncate", truncate},   {"flip", flip},
-      {"sums", sums},     {"layout", layout},       {"streams", streams},
-      {"config", print_config}, {"wanted", wanted}, {"pick", pick},
-      {"params", params_without_placeholder},       {"extra", extra}};
+      {"code", code},           {"truncate", truncate},
+      {"flip", flip},           {"sums", sums},
+      {"layout", layout},       {"streams", streams},
+      {"config", print_config}, {"wanted", wanted},
+      {"pick", pick},           {"params", params_without_placeholder},
+      {"extra", extra}};
   commands.at(values[1])(Arguments(values + 2, values + count));
 }

@@ -1,5 +1,6 @@
 """What stops a kernel is named: kernel, workgroup, wave, pc, instruction and cause."""
 
+import random
 import re
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from support.asm_kernel import AsmKernel
 from support.compile_kernel import any_compiler
-from support.hip import Argument, Launch, fault_of
+from support.hip import Argument, Launch, fault_of, launch_kernels
 
 TARGET = "gfx942"
 LOAD_ARGUMENT = "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v1, 0\n"
@@ -182,3 +183,23 @@ def test_the_place_is_that_of_the_instruction() -> None:
     message = fault("  s_nop 0\n  s_nop 0\n  s_trap 7\n", name="other_name")
 
     assert re.search(r"kernel `other_name`, .* pc \+0x8 \[bf920007 s_trap\]: trap 7", message)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_words_end_or_are_stopped_by_a_named_fault(seed: int) -> None:
+    generator = random.Random(seed)
+    # Scalar and vector arithmetic, LDS and scratch; no branches, which would mostly end it early.
+    prefixes = (0x7E000000, 0xD0000000, 0xD3800000, 0xD8000000, 0x20000000, 0x80000000, 0xDC004000)
+    words = []
+    for _ in range(120):
+        prefix = generator.choice(prefixes)
+        words += [prefix | generator.getrandbits(25) & 0x01FE3FFF, generator.getrandbits(32) >> 1]
+    body = "\n".join(f"  .long {word:#x}" for word in words)
+    code_object = any_compiler(TARGET).assemble(
+        AsmKernel(body, lds=4096, scratch=256, vgprs=256, name="noise").source(TARGET)
+    )
+    launch = Launch(code_object, "noise", [np.zeros(64, np.uint32)], (3, 1, 1), (100, 1, 1))
+
+    outcome = launch_kernels([launch], TARGET, {"KTRACE_SOFT_BUDGET": "20000"})
+
+    assert outcome.statuses == [0] or "kernel `noise`, workgroup (" in outcome.errors

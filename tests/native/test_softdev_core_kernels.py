@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from support.compile_kernel import Compiler, compilers_for
+from support.asm_kernel import AsmKernel
+from support.compile_kernel import Compiler, any_compiler, compilers_for
 from support.hip import Argument, Launch, launch_kernel, launch_kernels
 
 SOURCE = Path(__file__).with_name("softdev_core_kernels.hip").read_text()
@@ -233,3 +234,26 @@ def test_a_later_launch_is_later(compiler: Compiler) -> None:
     first, second = (arrays[0] for arrays in launch_kernels([one, one], compiler.target).arrays)
 
     assert second[:, 0].min() > first[:, 1].max()
+
+
+def test_the_unfused_multiply_add_of_gfx90a_rounds_twice() -> None:
+    body = """
+  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 0x3f800001
+  v_mov_b32 v3, 0xbf800002
+  v_mov_b32 v4, 0xbf800002
+  v_mad_f32 v6, v2, v2, v3
+  v_mac_f32 v4, v2, v2
+  v_madak_f32 v7, v2, v2, 0xbf800002
+  v_mad_f32 v8, v2, -v2, 2.0 mul:4
+  s_waitcnt lgkmcnt(0)
+  global_store_dwordx3 v1, v[6:8], s[4:5]
+  global_store_dword v1, v4, s[4:5] offset:12
+"""
+    code_object = any_compiler("gfx90a").assemble(AsmKernel(body).source("gfx90a"))
+
+    (out,) = launch_kernel(Launch(code_object, "test_kernel", [np.ones(4, np.float32)]), "gfx90a")
+
+    # (1 + u)^2 - (1 + 2u): a fused one would keep u * u.
+    assert out.tolist() == [0.0, 0.0, float(np.float32(4) * (1 - 2.0**-22)), 0.0]

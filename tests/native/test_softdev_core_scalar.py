@@ -315,13 +315,15 @@ def test_exec_is_saved_and_combined() -> None:
     restore = "\n s_mov_b64 exec, 1"
     cases = Cases()
 
-    for name, formula in {
+    formulas: dict[str, Callable[[int, int], int]] = {
         "and": lambda a, e: a & e,
         "or": lambda a, e: a | e,
         "xor": lambda a, e: a ^ e,
         "andn2": lambda a, e: a & ~e & M64,
         "andn1": lambda a, e: ~a & e,
-    }.items():
+    }
+
+    for name, formula in formulas.items():
         for a in (0, 1, M64, 0xFF00FF00FF00FF00):
             after = formula(a, 1)
             text = f"s_{name}_saveexec_b64 s[16:17], s[8:9]\n s_mov_b64 s[12:13], exec" + restore

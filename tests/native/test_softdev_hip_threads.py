@@ -24,6 +24,9 @@ from support.hip_calls import (
     upload,
 )
 
+# Newer Pythons warn about what the last two tests are there for.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
 
 @pytest.fixture(scope="module")
 def code_object() -> Path:

@@ -1,8 +1,10 @@
-"""The division sequences that compilers emit give the correctly rounded quotient, denormals included."""
+"""The division sequences of compilers give the correctly rounded quotient, denormals included."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from support.exact_float import F32, F64, INF, NAN, NEGATIVE_INF, Format
@@ -52,12 +54,15 @@ def test_f64_division_is_correctly_rounded(quotients: list[Words]) -> None:
     _compare(F64, dividend, divisor, _wide(quotients[1], 0))
 
 
-def _wide(words: Words, column: int) -> np.ndarray:
+def _wide(words: Words, column: int) -> npt.NDArray[np.uint64]:
     low, high = words[:, column].astype(np.uint64), words[:, column + 1].astype(np.uint64)
-    return low | high << np.uint64(32)
+    whole: npt.NDArray[np.uint64] = low | high << np.uint64(32)
+    return whole
 
 
-def _compare(number: Format, a: np.ndarray, b: np.ndarray, got: np.ndarray) -> None:
+def _compare(
+    number: Format, a: npt.NDArray[Any], b: npt.NDArray[Any], got: npt.NDArray[Any]
+) -> None:
     for dividend, divisor, quotient in zip(a.tolist(), b.tolist(), got.tolist(), strict=True):
         wanted = _quotient(number, dividend, divisor)
         same = quotient == wanted or (number.is_nan(wanted) and number.is_nan(quotient))
@@ -76,5 +81,6 @@ def _quotient(number: Format, a: int, b: int) -> int:
         return sign | number.top_exponent << number.fraction_bits
     if divisor in infinite:
         return sign
-    assert isinstance(dividend, Fraction) and isinstance(divisor, Fraction)
+    assert isinstance(dividend, Fraction)
+    assert isinstance(divisor, Fraction)
     return number.round(dividend / divisor, negative_zero=bool(sign))

@@ -46,7 +46,8 @@ class Number:
         for number in (self, other):
             if isinstance(number.value, str):
                 return number
-        assert isinstance(a, Fraction) and isinstance(b, Fraction)
+        assert isinstance(a, Fraction)
+        assert isinstance(b, Fraction)
         total = a + b
         return Number(total, total < 0 if total else self.sign and other.sign)
 
@@ -151,6 +152,13 @@ def clamped(a: Number) -> Number:
     return minimum(a, Number(Fraction(1), False))
 
 
+def propagating(choose: Callable[[Number, Number], Number], *numbers: Number) -> Number:
+    for number in numbers:
+        if number.value == NAN:
+            return number
+    return choose(choose(numbers[0], numbers[1]), numbers[2])
+
+
 Formula = Callable[..., Number]
 
 
@@ -240,20 +248,35 @@ F64_CASES: dict[str, Formula] = {
     "v_rcp_f64 {dd}, {aa}": lambda a, b, c, d: reciprocal(a),
     "v_frexp_mant_f64 {dd}, {aa}": lambda a, b, c, d: mantissa(a),
 }
+# What gfx950 has on top: minimum and maximum in which NaN wins.
+GFX950_F32_CASES: dict[str, Formula] = {
+    "v_minimum3_f32 {d}, {a}, {b}, {c}": lambda a, b, c, d: propagating(minimum, a, b, c),
+    "v_maximum3_f32 {d}, {a}, {b}, {c}": lambda a, b, c, d: propagating(maximum, a, b, c),
+}
+GFX950_F16_CASES: dict[str, Formula] = {
+    "v_pk_minimum3_f16 {d}, {a}, {b}, {c}": lambda a, b, c, d: propagating(minimum, a, b, c),
+    "v_pk_maximum3_f16 {d}, {a}, {b}, {c}": lambda a, b, c, d: propagating(maximum, a, b, c),
+}
 SUITES = {
     "f32": Suite(F32, float_records(EDGES_F32, (32, 23, 127)), F32_CASES),
     "f16": Suite(F16, float_records(EDGES_F16, (16, 10, 15)), F16_CASES),
     "f64": Suite(F64, records(EDGES_F64, width=64), F64_CASES),
+    "gfx950 f32": Suite(F32, float_records(EDGES_F32, (32, 23, 127)), GFX950_F32_CASES),
+    "gfx950 f16": Suite(F16, float_records(EDGES_F16, (16, 10, 15)), GFX950_F16_CASES),
 }
 TEXTS = [(name, text) for name, suite in SUITES.items() for text in suite.cases]
 
 
 @pytest.fixture(scope="module", params=["", "baseline"], ids=["fast", "portable"])
 def results(request: pytest.FixtureRequest) -> dict[str, Words]:
-    operations = [Operation(text) for _, text in TEXTS]
-    inputs = [SUITES[name].inputs for name, _ in TEXTS]
-    outputs = run_operations("gfx942", operations, inputs, request.param)
-    return {text: output for (_, text), output in zip(TEXTS, outputs, strict=True)}
+    found: dict[str, Words] = {}
+    for target in ("gfx942", "gfx950"):
+        chosen = [(n, text) for n, text in TEXTS if n.startswith("gfx950") == (target == "gfx950")]
+        operations = [Operation(text) for _, text in chosen]
+        inputs = [SUITES[name].inputs for name, _ in chosen]
+        outputs = run_operations(target, operations, inputs, request.param)
+        found |= {text: output for (_, text), output in zip(chosen, outputs, strict=True)}
+    return found
 
 
 @pytest.mark.parametrize(("name", "text"), TEXTS)

@@ -130,7 +130,9 @@ CASES: dict[str, Formula] = {
     "v_xnor_b32 {d}, {a}, {b}": lambda a, b, c, d: ~(a ^ b),
     "v_bcnt_u32_b32 {d}, {a}, {b}": lambda a, b, c, d: lo(a).bit_count() + b,
     "v_bfm_b32 {d}, {a}, {b}": lambda a, b, c, d: ((1 << (a & 31)) - 1) << (b & 31),
-    "v_cvt_pk_u16_u32 {d}, {a}, {b}": lambda a, b, c, d: pack16(min(lo(a), 65535), min(lo(b), 65535)),
+    "v_cvt_pk_u16_u32 {d}, {a}, {b}": lambda a, b, c, d: pack16(
+        min(lo(a), 65535), min(lo(b), 65535)
+    ),
     "v_cvt_pk_i16_i32 {d}, {a}, {b}": lambda a, b, c, d: pack16(
         clamp(s(a), -32768, 32767), clamp(s(b), -32768, 32767)
     ),
@@ -225,7 +227,9 @@ CASES: dict[str, Formula] = {
     "v_pk_mad_i16 {d}, {a}, {b}, {c}": lambda a, b, c, d: pack16(
         a * b + c, (lo(a) >> 16) * (lo(b) >> 16) + (lo(c) >> 16)
     ),
-    "v_pk_mul_lo_u16 {d}, {a}, {b}": lambda a, b, c, d: pack16(a * b, (lo(a) >> 16) * (lo(b) >> 16)),
+    "v_pk_mul_lo_u16 {d}, {a}, {b}": lambda a, b, c, d: pack16(
+        a * b, (lo(a) >> 16) * (lo(b) >> 16)
+    ),
     "v_pk_add_i16 {d}, {a}, {b}": lambda a, b, c, d: pack16(a + b, (lo(a) >> 16) + (lo(b) >> 16)),
     "v_pk_add_i16 {d}, {a}, {b} clamp": lambda a, b, c, d: pack16(
         clamp(sh(a) + sh(b), -32768, 32767), clamp(sh(a >> 16) + sh(b >> 16), -32768, 32767)
@@ -294,9 +298,7 @@ CASES: dict[str, Formula] = {
 }
 GFX950_CASES: dict[str, Formula] = {
     "v_bitop3_b32 {d}, {a}, {b}, {c} bitop3:0xe8": lambda a, b, c, d: majority(a, b, c),
-    "v_bitop3_b32 {d}, {a}, {b}, {c} bitop3:0x12": lambda a, b, c, d: (
-        (a & ~b & ~c) | (~a & ~b & c)
-    ),
+    "v_bitop3_b32 {d}, {a}, {b}, {c} bitop3:0x12": lambda a, b, c, d: (a & ~b & ~c) | (~a & ~b & c),
     "v_bitop3_b16 {d}, {a}, {b}, {c} bitop3:0xe8": lambda a, b, c, d: h(majority(a, b, c)),
     "v_ashr_pk_i8_i32 {d}, {a}, {b}, {c}": lambda a, b, c, d: (
         (clamp(s(a) >> (c & 31), -128, 127) & 255) | (clamp(s(b) >> (c & 31), -128, 127) & 255) << 8
@@ -337,7 +339,9 @@ def test_gfx950_integer_instruction_is_exact(gfx950_results: dict[str, Words], t
 
 def _compare(text: str, output: Words, formula: Formula) -> None:
     wide = "{dd}" in text
-    operands = INPUTS[:, 0::2].astype(np.uint64) | INPUTS[:, 1::2].astype(np.uint64) << np.uint64(32)
+    operands = INPUTS[:, 0::2].astype(np.uint64) | INPUTS[:, 1::2].astype(np.uint64) << np.uint64(
+        32
+    )
     mask = M64 if wide else M32
     for values, words in zip(operands.tolist(), output.tolist(), strict=True):
         got = words[0] | words[1] << 32 if wide else words[0]

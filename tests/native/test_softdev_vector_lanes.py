@@ -49,12 +49,18 @@ DPP: dict[str, Callable[[int], int | None]] = {
 @pytest.fixture(scope="module")
 def dpp_moves() -> dict[str, tuple[Words, Words, Words]]:
     """Plain, with bound_ctrl, and with half of the lanes switched off."""
-    set_exec = f"s_mov_b32 exec_lo, {EXEC & 0xFFFFFFFF:#x}\n  s_mov_b32 exec_hi, {EXEC >> 32:#x}\n  "
+    set_exec = (
+        f"s_mov_b32 exec_lo, {EXEC & 0xFFFFFFFF:#x}\n  s_mov_b32 exec_hi, {EXEC >> 32:#x}\n  "
+    )
     forms = ("{}", "{} bound_ctrl:0", "partial")
     operations = []
     for control in DPP:
         move = f"v_mov_b32_dpp {{d}}, {{a}} {control} row_mask:0xf bank_mask:0xf"
-        operations += [Operation(move), Operation(f"{move} bound_ctrl:0"), Operation(set_exec + move)]
+        operations += [
+            Operation(move),
+            Operation(f"{move} bound_ctrl:0"),
+            Operation(set_exec + move),
+        ]
     outputs = run_operations("gfx942", operations, [INPUTS] * len(operations))
     count = len(forms)
     return {c: tuple(outputs[count * k : count * k + count]) for k, c in enumerate(DPP)}  # type: ignore[misc]
@@ -148,7 +154,9 @@ def test_reading_and_writing_single_lanes() -> None:
 
 
 def test_only_active_lanes_are_written() -> None:
-    set_exec = f"s_mov_b32 exec_lo, {EXEC & 0xFFFFFFFF:#x}\n  s_mov_b32 exec_hi, {EXEC >> 32:#x}\n  "
+    set_exec = (
+        f"s_mov_b32 exec_lo, {EXEC & 0xFFFFFFFF:#x}\n  s_mov_b32 exec_hi, {EXEC >> 32:#x}\n  "
+    )
 
     single = run(set_exec + "v_add_u32 {d}, {a}, {b}")
     double = run(set_exec + "v_lshlrev_b64 {dd}, 4, {aa}")

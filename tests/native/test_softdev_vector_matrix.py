@@ -12,8 +12,16 @@ import numpy.typing as npt
 import pytest
 
 from support.exact_float import (
-    BF8_FNUZ, BF8_OCP, BF16, F16, F32, F64, FP8_FNUZ, FP8_OCP, Format,
-)  # fmt: skip
+    BF8_FNUZ,
+    BF8_OCP,
+    BF16,
+    F16,
+    F32,
+    F64,
+    FP8_FNUZ,
+    FP8_OCP,
+    Format,
+)
 from support.vector_kernel import FIRST_INPUT, LANES, Operation, Words, run_operations
 
 Matrix = npt.NDArray[np.int64]
@@ -88,7 +96,26 @@ def forms(fp8: Format, bf8: Format) -> list[Form]:
     ]
 
 
-CASES = [("gfx942", form) for form in forms(FP8_FNUZ, BF8_FNUZ)] + [
+GFX90A_FORMS = [
+    Form("v_mfma_f32_32x32x1f32", 32, 1, 2, F32, F32),
+    Form("v_mfma_f32_16x16x16f16", 16, 16, 1, F16, F16),
+    Form("v_mfma_f32_32x32x4bf16_1k", 32, 4, 2, BF16, BF16),
+    Form("v_mfma_f32_16x16x4bf16_1k", 16, 4, 4, BF16, BF16),
+    Form("v_mfma_f32_4x4x4bf16_1k", 4, 4, 16, BF16, BF16),
+    Form("v_mfma_f32_32x32x8bf16_1k", 32, 8, 1, BF16, BF16),
+    Form("v_mfma_f32_16x16x16bf16_1k", 16, 16, 1, BF16, BF16),
+    Form("v_mfma_f32_32x32x2bf16", 32, 2, 2, BF16, BF16),
+    Form("v_mfma_f32_16x16x2bf16", 16, 2, 4, BF16, BF16),
+    Form("v_mfma_f32_4x4x2bf16", 4, 2, 16, BF16, BF16),
+    Form("v_mfma_f32_32x32x4bf16", 32, 4, 1, BF16, BF16),
+    Form("v_mfma_f32_16x16x8bf16", 16, 8, 1, BF16, BF16),
+    Form("v_mfma_i32_32x32x8i8", 32, 8, 1, INT8, INT8),
+    Form("v_mfma_i32_16x16x16i8", 16, 16, 1, INT8, INT8),
+    Form("v_mfma_f64_16x16x4f64", 16, 4, 1, F64, F64, wide=True),
+]
+CASES = [("gfx90a", form) for form in GFX90A_FORMS]
+CASES += [("gfx942", form) for form in forms(FP8_FNUZ, BF8_FNUZ)]
+CASES += [
     ("gfx950", form)
     for form in (
         *forms(FP8_OCP, BF8_OCP),
@@ -177,7 +204,9 @@ def operation(form: Form, *, accumulation: bool, options: str = "") -> Operation
         destination, name = registers("v", 128, results), [f"v{128 + k}" for k in range(results)]
     assert c >= b
     operands = [registers("v", 96, width), registers("v", 112, width)]
-    text += [f"v_mov_b32 v{96 + k}, v{a + k}\n  v_mov_b32 v{112 + k}, v{b + k}" for k in range(width)]
+    text += [
+        f"v_mov_b32 v{96 + k}, v{a + k}\n  v_mov_b32 v{112 + k}, v{b + k}" for k in range(width)
+    ]
     text.append("s_nop 7")
     text.append(f"{form.name} {destination}, {operands[0]}, {operands[1]}, {destination} {options}")
     lines = "\n  ".join(line for line in text if line)
@@ -210,7 +239,7 @@ def product(a: Matrix, b: Matrix, c: Matrix) -> Matrix:
 def results(request: pytest.FixtureRequest) -> dict[tuple[str, str], tuple[Words, Words]]:
     """Outputs by target and name, with C and D in AccVGPRs and in VGPRs."""
     found = {}
-    for target in ("gfx942", "gfx950"):
+    for target in ("gfx90a", "gfx942", "gfx950"):
         chosen = [form for name, form in CASES if name == target]
         operations = [operation(f, accumulation=kind) for f in chosen for kind in (True, False)]
         inputs = [input_words(f, *random_matrices(f, 7)) for f in chosen for _ in range(2)]
@@ -220,7 +249,9 @@ def results(request: pytest.FixtureRequest) -> dict[tuple[str, str], tuple[Words
     return found
 
 
-@pytest.mark.parametrize(("target", "form"), CASES, ids=lambda x: x if isinstance(x, str) else x.name)
+@pytest.mark.parametrize(
+    ("target", "form"), CASES, ids=lambda x: x if isinstance(x, str) else x.name
+)
 def test_matrix_product(
     results: dict[tuple[str, str], tuple[Words, Words]], target: str, form: Form
 ) -> None:
@@ -285,13 +316,48 @@ def test_blgp_moves_lanes_of_b(blgp: int, source) -> None:  # type: ignore[no-un
     np.testing.assert_array_equal(output, result_words(form, product(a, b_moved, c)))
 
 
+def test_f64_operands_are_negated() -> None:
+    form = Form("v_mfma_f64_16x16x4_f64", 16, 4, 1, F64, F64, wide=True)
+    a, b, c = random_matrices(form, 12)
+    negated = operation(form, accumulation=True, options="neg:[1,0,1]")
+
+    (output,) = run_operations("gfx942", [negated], [input_words(form, a, b, c)])
+
+    np.testing.assert_array_equal(output, result_words(form, product(-a, b, -c)))
+
+
 def test_inactive_lanes_take_part() -> None:
     form = Form("v_mfma_f32_16x16x4_f32", 16, 4, 1, F32, F32)
     a, b, c = random_matrices(form, 11)
     whole = operation(form, accumulation=False)
     before, instruction = whole.text.rsplit("\n", 1)
-    partial = Operation(f"{before}\n  s_mov_b64 exec, 1\n{instruction}", whole.input_dwords, whole.outputs)
+    partial = Operation(
+        f"{before}\n  s_mov_b64 exec, 1\n{instruction}", whole.input_dwords, whole.outputs
+    )
 
     (output,) = run_operations("gfx942", [partial], [input_words(form, a, b, c)])
 
     np.testing.assert_array_equal(output, result_words(form, product(a, b, c)))
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "cause"),
+    [
+        ("gfx942", "v_smfmac_f32_16x16x32_f16 v[16:19], v[8:9], v[10:13], v14", "v_smfmac_f32"),
+        (
+            "gfx942",
+            "v_mfma_f32_16x16x8_xf32 v[16:19], v[8:9], v[10:11], 0",
+            "v_mfma_f32_16x16x8_xf32",
+        ),
+        (
+            "gfx950",
+            "v_mfma_f32_16x16x128_f8f6f4 v[16:19], v[24:27], v[32:35], 0 cbsz:4 blgp:4",
+            "f6 and f4",
+        ),
+    ],
+)
+def test_what_is_not_implemented_is_named(target: str, text: str, cause: str) -> None:
+    inputs = np.zeros((1, 8), np.uint32)
+
+    with pytest.raises(AssertionError, match=cause):
+        run_operations(target, [Operation(text)], [inputs])

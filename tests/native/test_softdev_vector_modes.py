@@ -1,4 +1,4 @@
-"""What MODE changes: denormals, rounding direction, clamping of NaN, IEEE minimum; and mixed precision."""
+"""What MODE changes: denormals, rounding, clamping of NaN, IEEE minimum; and mixed precision."""
 
 import math
 from fractions import Fraction
@@ -107,17 +107,11 @@ def _directed_half(value: Fraction | str, direction: int) -> int:
         return nearest
     sign, magnitude = nearest & 0x8000, nearest & 0x7FFF
     exact = abs(value)
-    if magnitude == 0x7C00 or abs(_finite(magnitude)) > exact:
+    if magnitude == 0x7C00 or abs(F16.finite(magnitude)) > exact:
         magnitude -= 1
     away = (direction == 1 and not sign) or (direction == 2 and sign != 0)
-    inexact = _finite(magnitude) != exact
+    inexact = F16.finite(magnitude) != exact
     return sign | (magnitude + (1 if away and inexact else 0))
-
-
-def _finite(magnitude: int) -> Fraction:
-    value = F16.value(magnitude)
-    assert isinstance(value, Fraction)
-    return value
 
 
 def test_clamping_a_nan_depends_on_dx10_clamp() -> None:

@@ -14,7 +14,7 @@ Real = Fraction | str
 
 @dataclass(frozen=True)
 class Format:
-    """A binary interchange format with infinities, unless `fnuz` or `no_infinity` says otherwise."""
+    """A binary interchange format; it has infinities unless a flag says otherwise."""
 
     width: int
     exponent_bits: int
@@ -71,6 +71,12 @@ class Format:
         scale = max(exponent, 1) - self.bias - self.fraction_bits
         magnitude = Fraction(significand) * Fraction(2) ** scale
         return -magnitude if negative else magnitude
+
+    def finite(self, bits: int) -> Fraction:
+        """The value of a pattern that is neither NaN nor infinite."""
+        value = self.value(bits)
+        assert isinstance(value, Fraction), hex(bits)
+        return value
 
     def round(self, value: Fraction, *, negative_zero: bool = False) -> int:
         """The nearest pattern, ties to even; too large becomes infinity, or NaN without one."""

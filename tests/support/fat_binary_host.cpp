@@ -1,7 +1,7 @@
 // A HIP host as clang emits one: registers a fat binary before main and launches by host function.
 //
-// Built as a program, or as a library that ctypes opens (entry `run`). The bundle and the entry point come from the
-// environment, because there is no argv yet when static constructors run.
+// Built as a program, or as a library that ctypes opens (entry `run`). The bundle and the entry point come
+// from the environment, because there is no argv yet when static constructors run.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -24,12 +24,14 @@ struct LaunchConfig {
 
 extern "C" {
 void** __hipRegisterFatBinary(const void*);
-void __hipRegisterFunction(void**, const void*, char*, const char*, unsigned, void*, void*, dim3*, dim3*, int*);
+void __hipRegisterFunction(void**, const void*, char*, const char*, unsigned, void*, void*, dim3*, dim3*,
+                           int*);
 void __hipUnregisterFatBinary(void**);
 int hipLaunchKernel(const void*, dim3, dim3, void**, std::size_t, void*);
 int hipLaunchKernel_spt(const void*, dim3, dim3, void**, std::size_t, void*) __attribute__((weak));
 int hipLaunchCooperativeKernel(const void*, dim3, dim3, void**, unsigned, void*) __attribute__((weak));
-int hipExtLaunchKernel(const void*, dim3, dim3, void**, std::size_t, void*, void*, void*, int) __attribute__((weak));
+int hipExtLaunchKernel(const void*, dim3, dim3, void**, std::size_t, void*, void*, void*, int)
+    __attribute__((weak));
 int hipLaunchKernelExC(const LaunchConfig*, const void*, void**) __attribute__((weak));
 int hipMalloc(void**, std::size_t);
 int hipMemcpy(void*, const void*, std::size_t, int);
@@ -56,13 +58,15 @@ struct FatBinary {
     wrapper.binary = bundle.data();
     handle = __hipRegisterFatBinary(&wrapper);
     char name[] = "saxpy";
-    __hipRegisterFunction(handle, &saxpy_handle, name, name, ~0u, nullptr, nullptr, nullptr, nullptr, nullptr);
+    __hipRegisterFunction(handle, &saxpy_handle, name, name, ~0u, nullptr, nullptr, nullptr, nullptr,
+                          nullptr);
   }
   ~FatBinary() { __hipUnregisterFatBinary(handle); }
 } fat_binary;
 
 int launch(const std::string& call, dim3 grid, dim3 block, void** arguments) {
-  if (call == "hipLaunchKernel_spt") return hipLaunchKernel_spt(&saxpy_handle, grid, block, arguments, 0, nullptr);
+  if (call == "hipLaunchKernel_spt")
+    return hipLaunchKernel_spt(&saxpy_handle, grid, block, arguments, 0, nullptr);
   if (call == "hipLaunchCooperativeKernel")
     return hipLaunchCooperativeKernel(&saxpy_handle, grid, block, arguments, 0, nullptr);
   if (call == "hipExtLaunchKernel")
@@ -88,13 +92,15 @@ extern "C" __attribute__((visibility("default"))) int run() {
   for (int i = 0; i < n; ++i) x[static_cast<std::size_t>(i)] = static_cast<float>(i);
   const std::size_t size = x.size() * sizeof(float);
   void *device_x, *device_y, *sink = nullptr;
-  if (!is_zero(hipMalloc(&device_x, size), "hipMalloc") || !is_zero(hipMalloc(&device_y, size), "hipMalloc")) return 1;
+  if (!is_zero(hipMalloc(&device_x, size), "hipMalloc") || !is_zero(hipMalloc(&device_y, size), "hipMalloc"))
+    return 1;
   hipMemcpy(device_x, x.data(), size, 1);
   hipMemcpy(device_y, y.data(), size, 1);
   void* arguments[] = {&n, &a, &device_x, &device_y, &sink};
   const char* call = std::getenv("LAUNCH");
   if (!is_zero(launch(call ? call : "", {4, 1, 1}, {256, 1, 1}, arguments), "launch")) return 1;
-  if (!is_zero(hipDeviceSynchronize(), "hipDeviceSynchronize") || !is_zero(hipGetLastError(), "error")) return 1;
+  if (!is_zero(hipDeviceSynchronize(), "hipDeviceSynchronize") || !is_zero(hipGetLastError(), "error"))
+    return 1;
   hipMemcpy(y.data(), device_y, size, 2);
   for (int i = 0; i < n; ++i)
     if (y[static_cast<std::size_t>(i)] != 2.0f * static_cast<float>(i) + 1.0f) return std::puts("wrong"), 1;

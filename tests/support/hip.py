@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-# An argument is a device buffer (an array, copied in before and out after), a scalar or an address, or
-# ordinary memory of the process, which HIP never sees: ("host", array).
+# An argument is a device buffer (an array, copied in before and out after), a scalar or an address,
+# or ordinary memory of the process, which HIP never sees: ("host", array).
 Argument = Array | np.generic | tuple[str, Array]
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 

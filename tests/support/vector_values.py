@@ -56,7 +56,7 @@ def records(edges: tuple[int, ...], *, width: int = 32, random: int = 320, seed:
 def float_records(
     edges: tuple[int, ...], exponent: tuple[int, int, int], *, random: int = 320
 ) -> Words:
-    """Like records, but random numbers have exponents close to 1, so that sums and ratios are finite.
+    """Like records, but with exponents close to 1 in random numbers: sums and ratios are finite.
 
     Args:
         edges: patterns of one format.

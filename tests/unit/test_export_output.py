@@ -12,9 +12,13 @@ from ktrace_cli.export.output import STDOUT, compressed, open_output
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "out"
 
-    with pytest.raises(ZeroDivisionError), open_output(path, may_replace=False) as out:
-        out.write(b"half")
-        raise ZeroDivisionError
+    def write_half() -> None:
+        with open_output(path, may_replace=False) as out:
+            out.write(b"half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_half()
 
     assert list(tmp_path.iterdir()) == []
 
@@ -51,7 +55,7 @@ def test_a_device_is_written_to_and_stays_what_it_is() -> None:
 
 def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
     with (
-        pytest.raises(KtraceError, match="cannot write .*missing/out") as caught,
+        pytest.raises(KtraceError, match=r"cannot write .*missing/out") as caught,
         open_output(tmp_path / "missing" / "out", may_replace=False),
     ):
         pass

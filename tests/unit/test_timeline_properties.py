@@ -15,7 +15,6 @@ from ktrace_cli.trace_file.layout import SPAN_LIMIT
 from support.recording import Wave
 from support.timelines import (
     DRAIN,
-    INNER,
     LOAD,
     MARK,
     MMA,
@@ -77,48 +76,58 @@ class Walk:
 
     def run(self, program: list, depth: int) -> int:
         """Walk a block; return the time at which its range ends."""
-        phase_begin, phase_name = None, ""
+        current: tuple[int, str] | None = None
 
         def end_phase(end: int) -> None:
-            if phase_begin is not None:
-                self.nested.append((phase_begin, end, phase_name, depth))
+            if current is not None:
+                self.nested.append((current[0], end, current[1], depth))
 
         for name, step, *inner in program:
             self.now += step
-            at = self.now
-            inside = depth + (phase_begin is not None)
-            if name == "mark":
-                self.write(mark(MARK, at))
-                self.marks.append(("published", at - 1000))
-            elif name == "phase":
-                end_phase(at)
-                phase_begin, phase_name = at, "mma" if step % 2 else "drain"
-                self.write(phase(MMA if step % 2 else DRAIN, at))
-            elif name == "phase_end":
-                self.strays += phase_begin is None
-                end_phase(at)
-                phase_begin = None
-                self.write(phase_end(at))
-            elif name == "start":
-                token = f"t{self.count}"
-                self.open[token] = at
-                self.write(start(LOAD, at, token=token))
-            elif name == "stop" and self.open:
-                token = min(self.open)
-                self.tokens.append((self.open.pop(token), at))
-                self.write(stop(token, at))
-            elif name == "push":
-                self.write(push(OUTER, at))
-                self.nested.append((at, self._block(inner[0], inside), "outer", inside))
-                self.write(pop(self.now))
-            elif name == "range":
-                end = self._block(inner[0], inside)
-                self.nested.append((at, end, "tile", inside))
-                self._write_range(at, end)
+            if name.startswith("phase"):
+                self.strays += name == "phase_end" and current is None
+                end_phase(self.now)
+                current = self._phase(step) if name == "phase" else self._no_phase()
+            else:
+                getattr(self, f"_{name}")(depth + (current is not None), *inner)
         if depth == 0:
             self.now += 100
         end_phase(self.now if depth == 0 else self.now + 1)
         return self.now
+
+    def _phase(self, step: int) -> tuple[int, str]:
+        self.write(phase(MMA if step % 2 else DRAIN, self.now))
+        return self.now, "mma" if step % 2 else "drain"
+
+    def _no_phase(self) -> None:
+        self.write(phase_end(self.now))
+
+    def _mark(self, _: int) -> None:
+        self.write(mark(MARK, self.now))
+        self.marks.append(("published", self.now - 1000))
+
+    def _start(self, _: int) -> None:
+        token = f"t{self.count}"
+        self.open[token] = self.now
+        self.write(start(LOAD, self.now, token=token))
+
+    def _stop(self, _: int) -> None:
+        if self.open:
+            token = min(self.open)
+            self.tokens.append((self.open.pop(token), self.now))
+            self.write(stop(token, self.now))
+
+    def _push(self, depth: int, program: list) -> None:
+        begin = self.now
+        self.write(push(OUTER, begin))
+        self.nested.append((begin, self._block(program, depth), "outer", depth))
+        self.write(pop(self.now))
+
+    def _range(self, depth: int, program: list) -> None:
+        begin = self.now
+        end = self._block(program, depth)
+        self.nested.append((begin, end, "tile", depth))
+        self._write_range(begin, end)
 
     def _block(self, program: list, depth: int) -> int:
         self.run(program, depth + 1)
@@ -139,7 +148,7 @@ class Walk:
 def test_a_program_is_shown_as_it_ran(program: list, sides: list[bool]) -> None:
     walk = Walk(sides)
     end = walk.run(program, 0)
-    stops = [start_ for start_ in walk.open.values()]
+    stops = list(walk.open.values())
     wave = Wave(main=walk.main, side=walk.side, end=end, begin=1_000)
 
     with TemporaryDirectory() as folder:

@@ -144,7 +144,7 @@ def test_tokens_are_not_paired_across_waves(tmp_path: Path) -> None:
 
 def test_a_torn_buffer_is_skipped_and_counted(tmp_path: Path) -> None:
     words = [push(OUTER, 1100), pop(1200)]
-    zeroed = {name: 0 for name in ("state", "side_cursor", "dispatch", "memtime_begin")}
+    zeroed = dict.fromkeys(("state", "side_cursor", "dispatch", "memtime_begin"), 0)
     waves = [
         Wave(wave=0, main=words, header={"memtime_begin": 0}),
         Wave(wave=1, main=words, header=zeroed),

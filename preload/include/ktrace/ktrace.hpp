@@ -21,6 +21,7 @@ constexpr token no_token = token{0xffffffffu};
 #ifndef KTRACE_ENABLE
 
 #define KTRACE_PARAM
+#define KTRACE_PARAM_AGAIN
 #define KTRACE_ONLY_PARAM
 #define KTRACE_ARG
 #define KTRACE_FN_PARAM(trace)
@@ -196,6 +197,7 @@ KTRACE_BOTH range<id, Wave, Values> open_range(Wave& trace, Values values) {
 // macros
 
 #define KTRACE_PARAM , ktrace::sink ktrace_sink = {}
+#define KTRACE_PARAM_AGAIN , ktrace::sink ktrace_sink
 #define KTRACE_ONLY_PARAM ktrace::sink ktrace_sink = {}
 #define KTRACE_ARG \
   , ktrace::sink {}

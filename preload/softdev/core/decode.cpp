@@ -80,7 +80,7 @@ Inst decode(const uint32_t* words, size_t available, Arch arch) {
   const uint32_t word = inst.words[0];
   const uint32_t high = inst.words[1];
   if (bits(word, 31, 31) == 0) {
-    decode_vector_32(inst, word, high);
+    decode_vector_32(inst, word, high, arch);
   } else if (bits(word, 31, 30) == 2) {
     decode_scalar(inst, word);
   } else {

@@ -29,7 +29,7 @@ inline void take_literal(Inst& inst) {
 }
 
 // decode_vector.cpp
-void decode_vector_32(Inst& inst, uint32_t word, uint32_t high);
+void decode_vector_32(Inst& inst, uint32_t word, uint32_t high, Arch arch);
 void decode_vector_64(Inst& inst, size_t available, Arch arch);
 
 // decode_memory.cpp

@@ -335,19 +335,56 @@ void decode_vop3p(Inst& inst, const uint32_t* words, size_t available, Arch arch
   }
 }
 
-// Fields for scalar results have room for numbers that are no SGPRs.
-void refuse_impossible_results(Inst& inst) {
-  constexpr uint16_t readfirstlane = vop1_base + 2;
-  constexpr uint16_t readlane = 649;
-  const bool to_sgpr = inst.op == readfirstlane || inst.op == readlane;
-  if ((to_sgpr && inst.dst > 127) || inst.scalar_dst > 126) {
+// The forms of gfx90a's unfused multiply-add, whose opcodes mean other instructions on later targets.
+void unify_mad(Inst& inst) {
+  constexpr uint16_t mac = vop2_base + 22, madmk = vop2_base + 23, madak = vop2_base + 24;
+  if (inst.op == mac) {
+    inst.src[2] = static_cast<uint16_t>(code_vgpr + inst.dst);
+    inst.src_count = 3;
+  }
+  if (inst.op == mac || inst.op == madmk || inst.op == madak) {
+    inst.op = op_mad_f32;
+  }
+}
+
+// Fields have room for numbers that the instruction cannot mean: scalar results that are no SGPRs, and
+// constants where only a register can stand. Handlers rely on never seeing them.
+bool is_impossible(const Inst& inst) {
+  constexpr uint16_t readfirstlane = vop1_base + 2, readlane = 649;
+  constexpr uint16_t swap = vop1_base + 81, accvgpr_mov = vop1_base + 82;
+  constexpr uint16_t permlane16_swap = vop1_base + 89, permlane32_swap = vop1_base + 90;
+  constexpr uint16_t accvgpr_read = vop3p_base + 88;
+  if (inst.sdwa &&
+      (inst.dst_sel > sdwa_dword || inst.src_sel[0] > sdwa_dword || inst.src_sel[1] > sdwa_dword)) {
+    return true;
+  }
+  if (inst.encoding == Encoding::mfma) {
+    return inst.src[0] < code_vgpr || inst.src[1] < code_vgpr;
+  }
+  switch (inst.op) {
+    case readfirstlane:
+    case readlane:
+      return inst.dst > 127;
+    case swap:
+    case accvgpr_mov:
+    case permlane16_swap:
+    case permlane32_swap:
+    case accvgpr_read:
+      return inst.src[0] < code_vgpr;
+    default:
+      return inst.scalar_dst > code_exec;
+  }
+}
+
+void refuse_impossible(Inst& inst) {
+  if (is_impossible(inst)) {
     inst.encoding = Encoding::unknown;
   }
 }
 
 }  // namespace
 
-void decode_vector_32(Inst& inst, uint32_t word, uint32_t high) {
+void decode_vector_32(Inst& inst, uint32_t word, uint32_t high, Arch arch) {
   switch (bits(word, 30, 25)) {
     case 62:
       decode_vopc(inst, word, high);
@@ -359,8 +396,11 @@ void decode_vector_32(Inst& inst, uint32_t word, uint32_t high) {
       decode_vop2(inst, word, high);
       break;
   }
+  if (arch == Arch::gfx90a) {
+    unify_mad(inst);
+  }
   inst.time_class = vector_time_class(inst.op);
-  refuse_impossible_results(inst);
+  refuse_impossible(inst);
 }
 
 void decode_vector_64(Inst& inst, size_t available, Arch arch) {
@@ -369,11 +409,15 @@ void decode_vector_64(Inst& inst, size_t available, Arch arch) {
     if (inst.encoding != Encoding::mfma) {
       inst.time_class = TimeClass::valu;
     }
+    refuse_impossible(inst);
     return;
   }
   decode_vop3(inst, inst.words[0], inst.words[1]);
+  if (arch == Arch::gfx90a) {
+    unify_mad(inst);
+  }
   inst.time_class = vector_time_class(inst.op);
-  refuse_impossible_results(inst);
+  refuse_impossible(inst);
 }
 
 }  // namespace ktrace::softdev

@@ -62,6 +62,7 @@ Handler smem_handler(const Inst& inst);
 Handler flat_handler(const Inst& inst);
 Handler mubuf_handler(const Inst& inst);
 Handler ds_handler(const Inst& inst);
+Handler mad_handler(const Inst& inst);  // v_mad_f32 of gfx90a
 
 // The host address of a device address that lies in no aperture; faults if it is no memory.
 inline uint8_t* host_address(Wave& wave, const Inst& inst, uint64_t address, uint64_t size, bool write,

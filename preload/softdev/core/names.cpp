@@ -239,7 +239,7 @@ const char* plain_name(const Inst& inst) {
     case Encoding::flat:
       return nullptr;
     default:
-      return vector_name(inst.op);
+      return inst.op == op_mad_f32 ? "v_mad_f32" : vector_name(inst.op);
   }
 }
 

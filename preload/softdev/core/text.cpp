@@ -44,7 +44,7 @@ Handler find_handler(const Inst& inst) {
     case Encoding::vop3:
     case Encoding::vopc:
     case Encoding::vop3p:
-      return vector_handler(inst.op);
+      return inst.op == op_mad_f32 ? mad_handler(inst) : vector_handler(inst.op);
     case Encoding::unknown:
       break;
   }

@@ -79,7 +79,11 @@ hipError_t free_memory(void* pointer, bool (*is_wanted)(MemoryKind)) {
     return hipSuccess;
   }
   Runtime& runtime = Runtime::get();
-  const auto allocation = runtime.registry.find(pointer);
+  std::optional<Allocation> allocation;
+  {
+    const std::lock_guard<std::mutex> lock(runtime.mutex);
+    allocation = runtime.registry.find(pointer);
+  }
   if (!allocation || allocation->base != reinterpret_cast<uintptr_t>(pointer) ||
       !is_wanted(allocation->kind)) {
     return call(cost::call, [](Runtime&) { return hipErrorInvalidValue; });

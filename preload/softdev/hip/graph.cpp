@@ -61,8 +61,10 @@ hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, Devic
                      GraphExec& graph) {
   for (GraphExec::Step& step : graph.steps) {
     hipError_t error = hipSuccess;
-    if (step.launch != nullptr) {
-      error = run_launch(runtime, state, stream, work, *step.launch);
+    // While a kernel runs, another thread may change the step.
+    const std::shared_ptr<PreparedLaunch> launch = step.launch;
+    if (launch != nullptr) {
+      error = run_launch(runtime, state, stream, work, *launch);
     } else if (step.run) {
       error = step.run(runtime, state, stream, work);
     }

@@ -137,8 +137,9 @@ hipError_t launch_graph(void* exec, hipStream_t stream) {
                          return hipErrorInvalidValue;
                        }
                        const hipError_t error = refuse_while_capturing(target);
-                       return error != hipSuccess ? error
-                                                  : run_graph(runtime, state, target, work, *found->second);
+                       const std::shared_ptr<GraphExec> graph =
+                           found->second;  // another thread may destroy it
+                       return error != hipSuccess ? error : run_graph(runtime, state, target, work, *graph);
                      });
 }
 

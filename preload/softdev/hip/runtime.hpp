@@ -118,8 +118,8 @@ class Runtime {
   std::unordered_map<hipLibrary_t, std::unique_ptr<Library>> libraries;
   std::unordered_map<hipMemPool_t, std::unique_ptr<MemoryPool>> pools;
   std::unordered_map<const void*, std::unique_ptr<Graph>> graphs;
-  std::unordered_map<const void*, std::unique_ptr<GraphExec>> graph_execs;
-  std::vector<std::shared_ptr<Capture>> captures;  // the active ones
+  std::unordered_map<const void*, std::shared_ptr<GraphExec>> graph_execs;  // shared with a launch
+  std::vector<std::shared_ptr<Capture>> captures;                           // the active ones
   uint64_t next_stream_id = 1;
   uint64_t next_capture_id = 1;
 

@@ -1,6 +1,9 @@
 // Opcode numbers and mnemonics of every vector instruction of gfx90a, gfx942 and gfx950, in the canonical
 // numbering of core/inst.hpp. Says nothing about which of them are implemented.
 //
+// gfx90a and later targets use some numbers of matrix instructions differently; the later meaning has the
+// name then, and matrix_ops.cpp knows both.
+//
 // One list per encoding, so that enumerators and names cannot disagree.
 #pragma once
 
@@ -618,11 +621,17 @@
   X(v_mfma_f32_32x32x8_bf16, 0x460)        \
   X(v_mfma_f32_16x16x16_bf16, 0x461)       \
   X(v_smfmac_f32_16x16x32_f16, 0x462)      \
+  X(v_mfma_f32_32x32x4bf16_1k, 0x463)      \
   X(v_smfmac_f32_32x32x16_f16, 0x464)      \
+  X(v_mfma_f32_4x4x4bf16_1k, 0x465)        \
   X(v_smfmac_f32_16x16x32_bf16, 0x466)     \
+  X(v_mfma_f32_16x16x16bf16_1k, 0x467)     \
   X(v_smfmac_f32_32x32x16_bf16, 0x468)     \
+  X(v_mfma_f32_16x16x2bf16, 0x469)         \
   X(v_smfmac_i32_16x16x64_i8, 0x46a)       \
+  X(v_mfma_f32_4x4x2bf16, 0x46b)           \
   X(v_smfmac_i32_32x32x32_i8, 0x46c)       \
+  X(v_mfma_f32_16x16x8bf16, 0x46d)         \
   X(v_mfma_f64_16x16x4_f64, 0x46e)         \
   X(v_mfma_f64_4x4x4_4b_f64, 0x46f)        \
   X(v_mfma_f32_16x16x32_bf8_bf8, 0x470)    \

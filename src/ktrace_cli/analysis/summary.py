@@ -12,6 +12,8 @@ from ktrace_cli.model import ClockFit, Columns, Device, SliceFlag, Timeline, Wav
 from ktrace_cli.timeline.segments import Ints, parents, run_starts, run_stops
 from ktrace_cli.trace_file.layout import Kind
 
+_NO_ROWS = np.zeros(0, np.int64)
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -97,13 +99,15 @@ def summarize(timeline: Timeline) -> Summary:
     has_time = (timeline.waves["flags"] & WaveFlag.TORN) == 0
     wave_ns = timeline.waves["end_ns"] - timeline.waves["begin_ns"]
     self_ns = _self_times(timeline.slices)
+    slices_by_key = _rows_by_key(of_wave[timeline.slices["wave"]])
+    instants_by_key = _rows_by_key(of_wave[timeline.instants["wave"]])
     kernels = []
-    for key in np.unique(of_dispatch):
+    for key in np.unique(of_dispatch).tolist():
         is_own = (of_wave == key) & has_time
         total = int(wave_ns[is_own].sum())
         kernel = timeline.kernels[key]
-        slices = np.flatnonzero(of_wave[timeline.slices["wave"]] == key)
-        instants = timeline.instants[of_wave[timeline.instants["wave"]] == key]
+        slices = slices_by_key.get(key, _NO_ROWS)
+        instants = timeline.instants[instants_by_key.get(key, _NO_ROWS)]
         kernels.append(
             KernelSummary(
                 name=display_name(kernel.mangled),
@@ -113,7 +117,7 @@ def summarize(timeline: Timeline) -> Summary:
                 dispatches=int(np.count_nonzero(of_dispatch == key)),
                 waves=int(np.count_nonzero(is_own)),
                 wave_ns=total,
-                phases=_phases(timeline, timeline.slices[slices], self_ns[slices], total),
+                phases=_phases(timeline, timeline.slices.take(slices), self_ns[slices], total),
                 marks=_marks(timeline, instants),
             )
         )
@@ -126,6 +130,13 @@ def _kernel_keys(timeline: Timeline) -> Ints:
     first: dict[str, int] = {}
     keys = [first.setdefault(k.mangled, row) for row, k in enumerate(timeline.kernels)]
     return np.array(keys, np.int64)
+
+
+def _rows_by_key(keys: Ints) -> dict[int, Ints]:
+    order = np.argsort(keys, kind="stable")
+    starts = run_starts(keys[order])
+    stops = run_stops(starts, len(keys))
+    return {int(keys[order[a]]): order[a:b] for a, b in zip(starts, stops, strict=True)}
 
 
 def _self_times(slices: Columns) -> Ints:
@@ -145,7 +156,7 @@ def _phases(timeline: Timeline, slices: Columns, self_ns: Ints, wave_ns: int) ->
     number = {key: row for row, key in enumerate(names)}
     group = np.array([number[keys[row]] for row in keys], np.int64)[slices["event"]]
     order = np.lexsort((slices["ns"], group))
-    slices, self_ns, group = slices[order], self_ns[order], group[order]
+    slices, self_ns, group = slices.take(order), self_ns[order], group[order]
     starts = run_starts(group)
     phases = [
         _phase(names[group[a]], slices[a:b], int(self_ns[a:b].sum()), wave_ns)

@@ -57,68 +57,76 @@ class TrackEvents:
 
 def order_events(timeline: Timeline, tree: TrackTree, names: Names) -> TrackEvents:
     """Lay out everything that the timeline shows."""
-    waves, slices, dispatches = timeline.waves, timeline.slices, timeline.dispatches
-    shown_waves = np.flatnonzero((waves["flags"] & WaveFlag.TORN) == 0)
-    counts = (len(dispatches), len(shown_waves), len(slices))
-    first_wave, first_slice = counts[0], counts[0] + counts[1]
+    dispatches, instants = len(timeline.dispatches), len(timeline.instants)
+    timed = np.flatnonzero((timeline.waves["flags"] & WaveFlag.TORN) == 0)
+    shown, turns = _shown(timeline, tree, names, timed)
+    first_slice = dispatches + len(timed)
+    begins, ends = _places(shown, turns)
 
-    shown = np.zeros(sum(counts), SHOWN)
-    _fill(shown[:first_wave], dispatches, tree.of_dispatch, names.of_dispatch)
-    own = waves[shown_waves]
-    _fill(shown[first_wave:first_slice], own, tree.of_wave[shown_waves], names.of_wave[shown_waves])
-    inner = shown[first_slice:]
+    events = np.zeros(2 * len(shown) + instants, EVENT)
+    for at, kind, name in ((begins, BEGIN, shown["name"]), (ends, END, 0)):
+        events["type"][at], events["name"][at] = kind, name
+        events["track"][at] = shown["track"]
+        events["ns"][at] = shown["begin_ns"] if kind == BEGIN else shown["end_ns"]
+    marks = events[2 * len(shown) :]
+    marks["type"], marks["ns"] = INSTANT, timeline.instants["ns"]
+    marks["track"] = tree.of_wave[timeline.instants["wave"]]
+    marks["name"] = names.of_event[timeline.instants["event"]]
+
+    # Stable: at equal times, the order on each track is kept.
+    by_time = np.argsort(events["ns"], kind="stable")
+    place = np.empty_like(by_time)
+    place[by_time] = np.arange(len(by_time))
+    of_wave = np.full(len(timeline.waves), -1, np.int64)
+    of_wave[timed] = place[begins[dispatches:first_slice]]
+    return TrackEvents(
+        events=events.take(by_time),
+        of_slice=place[begins[first_slice:]],
+        end_of_slice=place[ends[first_slice:]],
+        of_instant=place[2 * len(shown) :],
+        of_wave=of_wave,
+        of_dispatch=place[begins[:dispatches]],
+    )
+
+
+def _shown(timeline: Timeline, tree: TrackTree, names: Names, timed: Ints) -> tuple[Columns, Ints]:
+    """Return SHOWN of dispatches, of the waves `timed` and of slices, and their order on a track.
+
+    Within one turn, rows are in order: a wave, then its slices, parents before children.
+    """
+    waves, slices, dispatches = timeline.waves, timeline.slices, timeline.dispatches
+    first_slice = len(dispatches) + len(timed)
+    shown = np.zeros(first_slice + len(slices), SHOWN)
+    outer, inner = shown[:first_slice], shown[first_slice:]
+    outer["track"] = np.concatenate([tree.of_dispatch, tree.of_wave[timed]])
+    outer["name"] = np.concatenate([names.of_dispatch, names.of_wave[timed]])
+    for name in ("begin_ns", "end_ns"):
+        outer[name] = np.concatenate([dispatches[name], waves[name][timed]])
     inner["track"] = lane_tracks(tree, timeline)
     inner["name"] = names.of_event[slices["event"]]
     inner["begin_ns"], inner["end_ns"] = slices["begin_ns"], slices["begin_ns"] + slices["ns"]
     inner["depth"] = slices["depth"] + (slices["lane"] == 0)
 
-    # A track's waves come one after the other, each with its own slice in front.
+    # The waves of a track come one after the other.
     turn = np.empty(len(waves), np.int64)
     turn[np.lexsort((waves["end_ns"], waves["begin_ns"]))] = np.arange(len(waves))
-    turns = np.concatenate([dispatches["begin_ns"], turn[shown_waves], turn[slices["wave"]]])
+    turns = np.concatenate([dispatches["begin_ns"], turn[timed], turn[slices["wave"]]])
+    return shown, turns
+
+
+def _places(shown: Columns, turns: Ints) -> tuple[Ints, Ints]:
+    """Return the place of each slice's BEGIN and END, track by track."""
     order = np.lexsort((np.arange(len(shown)), turns, shown["track"]))
-    begin, end = _places(shown["depth"][order])
-    begins, ends = np.empty_like(begin), np.empty_like(end)
-    begins[order], ends[order] = begin, end
-
-    events = np.zeros(2 * len(shown) + len(timeline.instants), EVENT)
-    for at, kind, name in ((begins, BEGIN, shown["name"]), (ends, END, 0)):
-        events["type"][at], events["name"][at] = kind, name
-        events["track"][at] = shown["track"]
-        events["ns"][at] = shown["begin_ns"] if kind == BEGIN else shown["end_ns"]
-    instants = events[2 * len(shown) :]
-    instants["type"], instants["ns"] = INSTANT, timeline.instants["ns"]
-    instants["track"] = tree.of_wave[timeline.instants["wave"]]
-    instants["name"] = names.of_event[timeline.instants["event"]]
-
-    by_time = np.argsort(events["ns"], kind="stable")
-    place = np.empty_like(by_time)
-    place[by_time] = np.arange(len(by_time))
-    of_wave = np.full(len(waves), -1, np.int64)
-    of_wave[shown_waves] = place[begins[first_wave:first_slice]]
-    return TrackEvents(
-        events=events[by_time],
-        of_slice=place[begins[first_slice:]],
-        end_of_slice=place[ends[first_slice:]],
-        of_instant=place[2 * len(shown) :],
-        of_wave=of_wave,
-        of_dispatch=place[begins[:first_wave]],
-    )
-
-
-def _fill(shown: Columns, rows: Columns, track: Ints, name: Ints) -> None:
-    shown["track"], shown["name"] = track, name
-    shown["begin_ns"], shown["end_ns"] = rows["begin_ns"], rows["end_ns"]
-
-
-def _places(depth: Ints) -> tuple[Ints, Ints]:
-    """Return the place of each slice's BEGIN and END; slices are parents first, track by track."""
+    depth = shown["depth"][order]
     rows = np.arange(len(depth))
-    # Before a BEGIN stand all earlier BEGINs, and the ENDs of all but the `depth` open slices.
-    begin = 2 * rows - depth
     following = np.full(len(depth), len(depth), np.int64)
     for level in range(int(depth.max(initial=-1)) + 1):
         outer = np.flatnonzero(depth <= level)
         is_here = depth[outer] == level
         following[outer[is_here]] = np.append(outer[1:], len(depth))[is_here]
-    return begin, 2 * following - depth - 1
+    begins, ends = np.empty_like(rows), np.empty_like(rows)
+    # Before a BEGIN stand all earlier BEGINs, and the ENDs of all but the `depth` open slices.
+    begins[order] = 2 * rows - depth
+    # Before an END, all BEGINs up to the next slice that is not inside, and their ENDs.
+    ends[order] = 2 * following - depth - 1
+    return begins, ends

@@ -67,13 +67,16 @@ def plan_tracks(timeline: Timeline) -> TrackTree:
 def lane_tracks(tree: TrackTree, timeline: Timeline) -> Ints:
     """Return the track of each slice; makes the tracks of lanes."""
     slices = timeline.slices
-    own = tree.of_wave[slices["wave"]]
-    pairs, inverse = np.unique(own * len(timeline.lanes) + slices["lane"], return_inverse=True)
+    tracks: Ints = tree.of_wave[slices["wave"]]
+    rows = np.flatnonzero(slices["lane"])
+    key = tracks[rows] * len(timeline.lanes) + slices["lane"][rows]
+    pairs, inverse = np.unique(key, return_inverse=True)
     uuids = [
-        tree.track(owner, ("lane", lane), timeline.lanes[lane], rank=lane) if lane else owner
+        tree.track(owner, ("lane", lane), timeline.lanes[lane], rank=lane)
         for owner, lane in (divmod(int(pair), len(timeline.lanes)) for pair in pairs)
     ]
-    return np.array(uuids, np.int64)[inverse] if uuids else np.zeros(0, np.int64)
+    tracks[rows] = np.array(uuids, np.int64)[inverse]
+    return tracks
 
 
 def wave_name(timeline: Timeline, wave: Columns) -> str:

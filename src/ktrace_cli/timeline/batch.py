@@ -19,7 +19,7 @@ from ktrace_cli.timeline.words import Events, read_events
 from ktrace_cli.trace_file.layout import Kind
 from ktrace_cli.trace_file.recording import DispatchRecord
 
-_BATCH_WORDS = 4_000_000
+_BATCH_WORDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Batch:
 def batches(
     dispatches: Sequence[DispatchRecord], names: Names, lanes: LaneTable
 ) -> Iterator[Batch]:
-    """Decode `dispatches`, a few million words at a time; add events and lanes as they come."""
+    """Decode `dispatches`, about a million words at a time; add events and lanes as they come."""
     first, size = 0, 0
     for row, dispatch in enumerate(dispatches):
         words = len(dispatch.words)

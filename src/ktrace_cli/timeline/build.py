@@ -45,16 +45,12 @@ def build_timeline(recording: Recording) -> Timeline:
     slices, instants, values = join_events(parts, lane_place, clock)
     flows, unmatched = find_flows(slices, waves, names.events, names.edges)
 
-    losses = count_recording(recording)
-    for part in parts:
-        losses.update(part.losses)
+    losses = _count_before(recording, records, names, parts)
     losses.update(count_waves(dispatches, waves))
     losses.update(count_slices(slices))
     losses.update(count_unnamed(names.named, (waves["group"], slices["event"], instants["event"])))
-    slack = np.array([_slack_ns(host_clocks[int(d)]) for d in dispatches["device"]], np.int64)
+    slack = np.array([host_clocks[int(d)].slack_ns for d in dispatches["device"]], np.int64)
     losses.update(count_out_of_window(dispatches, waves, slack))
-    losses["unread_code_objects"] += names.unread_code_objects
-    losses["unreadable_dispatches"] += len(recording.dispatches) - len(records)
     losses["unmatched_edges"] += unmatched
     return Timeline(
         process=_process(recording),
@@ -70,13 +66,21 @@ def build_timeline(recording: Recording) -> Timeline:
         values=values,
         flows=flows,
         clocks=clock.fits,
-        losses=Losses(**_plain(losses)),
+        losses=Losses(**losses),
         launches=int(recording.end["launches"]) if recording.end is not None else 0,
     )
 
 
-def _plain(losses: Counter[str]) -> dict[str, int]:
-    return {name: int(count) for name, count in losses.items()}
+def _count_before(
+    recording: Recording, records: Sequence[DispatchRecord], names: Names, parts: Sequence[Batch]
+) -> Counter[str]:
+    """Count what was lost before there was a timeline: in the file, in names, in words."""
+    losses = count_recording(recording)
+    for part in parts:
+        losses.update(part.losses)
+    losses["unread_code_objects"] += names.unread_code_objects
+    losses["unreadable_dispatches"] += len(recording.dispatches) - len(records)
+    return losses
 
 
 def _is_readable(recording: Recording, dispatch: DispatchRecord) -> bool:
@@ -134,10 +138,6 @@ def _core_clock(
     if not anchors:
         return fit_clock(np.zeros(0, ANCHOR), waves, device, host_clocks)
     return fit_clock(np.concatenate(anchors), waves, device, host_clocks)
-
-
-def _slack_ns(clock: HostClock) -> int:
-    return clock.uncertainty_ns + 2 * clock.tick_ns
 
 
 def _process(recording: Recording) -> Process | None:

@@ -20,6 +20,7 @@ from ktrace_cli.timeline.segments import Ints, bisect, run_numbers, run_starts, 
 
 # Anchors are known to one tick of the reference clock, so pieces last a thousand of them.
 _TICKS_PER_PIECE = 1_000
+_MOST_PIECES = 1_000
 # A core clock that is this far behind an earlier reading has begun anew (1 ms at 2 GHz).
 _RESTART = np.int64(1) << 21
 
@@ -162,7 +163,8 @@ def _pieces(
     ticks: Ints, ns: Ints, rate: float, tick_ns: int
 ) -> tuple[Ints, Ints, NDArray[np.float64]]:
     """Return begin and slope of the lines through one clock's anchors."""
-    knots = _knots(ticks, ns, _TICKS_PER_PIECE * tick_ns)
+    distance = max(_TICKS_PER_PIECE * tick_ns, int(ns[-1] - ns[0]) // _MOST_PIECES)
+    knots = _knots(ticks, ns, distance)
     if len(knots) < 2:
         # Too short to tell its rate: the device's mean rate, through the middle of all anchors.
         slope = 1 / rate if rate else 0.0
@@ -177,9 +179,9 @@ def _knots(ticks: Ints, ns: Ints, distance_ns: int) -> list[int]:
     knots = [0]
     while True:
         at = int(np.searchsorted(ns, ns[knots[-1]] + distance_ns))
-        if at >= len(ns):
-            break
-        if ticks[at] <= ticks[knots[-1]]:
+        while at < len(ns) and ticks[at] <= ticks[knots[-1]]:
+            at += 1
+        if at == len(ns):
             break
         knots.append(at)
     last = len(ns) - 1

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ktrace_cli.model import NONE, WAVE, Columns, WaveFlag
+from ktrace_cli.timeline.segments import join_rows
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.recording import DispatchRecord
 
@@ -51,8 +52,8 @@ def read_headers(dispatches: Sequence[DispatchRecord], first: int) -> Headers:
         first: that row.
     """
     counts = [len(dispatch.headers) for dispatch in dispatches]
-    raw = np.concatenate([d.headers for d in dispatches])
-    extents = np.concatenate([d.extents for d in dispatches])
+    raw = join_rows(layout.WAVE_HEADER, (d.headers for d in dispatches))
+    extents = join_rows(layout.WAVE_EXTENT, (d.extents for d in dispatches))
     of = np.repeat(np.arange(len(dispatches)), counts)
     records = np.array([d.record for d in dispatches], layout.DISPATCH)
     region_words = (np.int64(1) << records["region_log2"].astype(np.int64)) // 8

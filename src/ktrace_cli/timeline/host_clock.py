@@ -29,7 +29,7 @@ class HostClock:
     """Of the reference clock, ascending; at least one."""
     host_ns: Ints
     hz: int
-    """Nominal rate, for times outside of the samples; 0: the samples' own rate."""
+    """Nominal rate; used where there is only one sample."""
     uncertainty_ns: int
 
     def to_ns(self, ticks: Ints) -> Ints:
@@ -45,6 +45,11 @@ class HostClock:
             offset = _scale(ticks[rows] - self.ticks[segment], ns, length)
             result[rows] = self.host_ns[segment] + offset
         return result
+
+    @property
+    def slack_ns(self) -> int:
+        """How far a time may be off: what samples are known by, and a tick at both ends."""
+        return self.uncertainty_ns + 2 * self.tick_ns
 
     @property
     def tick_ns(self) -> int:

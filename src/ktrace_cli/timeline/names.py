@@ -12,8 +12,8 @@ from ktrace_cli.code_object.names import demangle
 from ktrace_cli.code_object.reader import read_code_object
 from ktrace_cli.errors import CodeObjectError
 from ktrace_cli.model import NONE, Edge, Event, Kernel
+from ktrace_cli.timeline.events import NO_UNIT
 from ktrace_cli.timeline.segments import Ints
-from ktrace_cli.timeline.words import NO_UNIT
 from ktrace_cli.trace_file.layout import Kind
 from ktrace_cli.trace_file.recording import CodeObjectRecord, KernelRecord, Recording
 
@@ -49,7 +49,7 @@ class Names:
 
         Args:
             kernel: rows of `kernels`.
-            unit: low halves of unit keys, or words.NO_UNIT.
+            unit: low halves of unit keys, or events.NO_UNIT.
             id_: event ids.
             kind: layout.Kind, for events without a name.
         """

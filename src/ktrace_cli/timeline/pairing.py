@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ktrace_cli.model import Columns, SliceFlag, WaveFlag
-from ktrace_cli.timeline.segments import Ints, bisect, match_nested, run_starts, run_stops, run_sums
+from ktrace_cli.timeline.segments import (
+    Ints,
+    bisect,
+    join_rows,
+    match_nested,
+    run_starts,
+    run_stops,
+    run_sums,
+)
 from ktrace_cli.trace_file.layout import Kind
 
 RANGE = np.dtype(
@@ -69,7 +77,7 @@ def pair_events(events: Columns, waves: Columns) -> Ranges:
     """Find all ranges of `events`.
 
     Args:
-        events: words.EVENT, by wave, then time.
+        events: events.EVENT, by wave, then time.
         waves: model.WAVE.
     """
     starts = run_starts(events["wave"])
@@ -79,27 +87,30 @@ def pair_events(events: Columns, waves: Columns) -> Ranges:
     places = _find_places(events, partner, is_open, is_stray, starts)
     batch = _Batch(events, waves, places, run_stops(starts, len(events)) - 1)
 
-    spans = np.flatnonzero(kind == Kind.RANGE)
-    opens = np.flatnonzero(is_open)
-    closed = np.concatenate([spans, opens])
-    nested = np.zeros(len(closed), RANGE)
-    nested["event"] = closed
-    nested["end_event"] = np.concatenate([np.full(len(spans), -1), partner[opens]])
-    end = np.concatenate([spans, partner[opens]])
-    begin_place = np.concatenate([places.span_begin[spans], places.of_event[opens]])
-    nested["begin_key"] = begin_place * 4 + 1
-    nested["begin_ticks"] = events["ticks"][closed]
-    nested["begin_ticks"][: len(spans)] -= events["duration"][spans]
-    _end_at(nested, end, batch)
-
+    nested = _nested(np.flatnonzero(is_open), partner, batch)
     phases, stray_phases = _find_phases(nested, batch)
     tokens, stray_stops = _find_tokens(batch)
-    ranges = np.concatenate([nested, phases, tokens])
+    ranges = join_rows(RANGE, (nested, phases, tokens))
     ranges["wave"] = events["wave"][ranges["event"]]
-    _set_flags(ranges, events, waves)
+    _set_flags(ranges, batch)
     lone_ends = np.count_nonzero(kind == Kind.LONG_END)
     strays = int(np.count_nonzero(is_stray) + lone_ends) + stray_phases + stray_stops
     return Ranges(ranges, strays)
+
+
+def _nested(opens: Ints, partner: Ints, batch: _Batch) -> Columns:
+    """Return spans, and what PUSH or a lone LONG_BEGIN opens."""
+    events, places = batch.events, batch.places
+    spans = np.flatnonzero(events["kind"] == Kind.RANGE)
+    nested = np.zeros(len(spans) + len(opens), RANGE)
+    nested["event"] = np.concatenate([spans, opens])
+    nested["end_event"] = np.concatenate([np.full(len(spans), -1), partner[opens]])
+    begin_place = np.concatenate([places.span_begin[spans], places.of_event[opens]])
+    nested["begin_key"] = begin_place * 4 + 1
+    nested["begin_ticks"] = events["ticks"][nested["event"]]
+    nested["begin_ticks"][: len(spans)] -= events["duration"][spans]
+    _end_at(nested, np.concatenate([spans, partner[opens]]), batch)
+    return nested
 
 
 def _find_places(
@@ -280,16 +291,17 @@ def _find_tokens(batch: _Batch) -> tuple[Columns, int]:
     return tokens, stray
 
 
-def _set_flags(ranges: Columns, events: Columns, waves: Columns) -> None:
+def _set_flags(ranges: Columns, batch: _Batch) -> None:
     """Hold ranges within their wave and above 0 cycles, and flag those across a long gap."""
-    begin = np.maximum(ranges["begin_ticks"], waves["begin_ticks"][ranges["wave"]])
+    events = batch.events
+    begin = np.maximum(ranges["begin_ticks"], batch.waves["begin_ticks"][ranges["wave"]])
     is_clamped = (begin != ranges["begin_ticks"]) | (ranges["end_ticks"] < begin)
     ranges["begin_ticks"] = begin
     ranges["end_ticks"] = np.maximum(ranges["end_ticks"], begin)
     ranges["flags"][is_clamped] |= np.uint16(SliceFlag.CLAMPED)
     ranges["flags"][events["is_unclear"][ranges["event"]]] |= np.uint16(SliceFlag.LONG_GAP)
-    for gap in np.flatnonzero(events["is_after_gap"]):
-        wave, ticks = events["wave"][gap], events["ticks"][gap]
-        is_across = (ranges["wave"] == wave) & (ranges["begin_ticks"] < ticks)
-        is_across &= ranges["end_ticks"] >= ticks
-        ranges["flags"][is_across] |= np.uint16(SliceFlag.LONG_GAP)
+    gaps = np.zeros(len(batch.places.event), np.int64)
+    gaps[batch.places.of_event[events["is_after_gap"]]] = 1
+    so_far = np.cumsum(gaps)
+    is_across = so_far[ranges["end_key"] // 4] > so_far[ranges["begin_key"] // 4]
+    ranges["flags"][is_across] |= np.uint16(SliceFlag.LONG_GAP)

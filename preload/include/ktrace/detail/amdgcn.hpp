@@ -293,7 +293,7 @@ class wave {
   // state, side_cursor, main_cursor, dispatch
   KTRACE_DEVICE u32x4 load_state() const {
     u32x4 words;
-    asm volatile("s_buffer_load_dwordx4 %0, %1, 0\n\ts_waitcnt lgkmcnt(0)"
+    asm volatile(KTRACE_ASM_APART_ "s_buffer_load_dwordx4 %0, %1, 0\n\ts_waitcnt lgkmcnt(0)"
                  : "=&s"(words)
                  : "s"(m_region)
                  : "memory");
@@ -307,7 +307,9 @@ class wave {
   template <u32 offset>
   KTRACE_DEVICE void store(u32x4 words) {
     words = u32x4{uniform(words.x), uniform(words.y), uniform(words.z), uniform(words.w)};
-    asm volatile("s_buffer_store_dwordx4 %0, %1, %2" ::"s"(words), "s"(m_region), "i"(offset) : "memory");
+    asm volatile("s_buffer_store_dwordx4 %0, %1, %2\n\t" KTRACE_ASM_APART_ ::"s"(words), "s"(m_region),
+                 "i"(offset)
+                 : "memory");
   }
 
   u32x4 m_region;

@@ -17,10 +17,12 @@ KTRACE_DEVICE u64 uniform(u64 value) {
 KTRACE_DEVICE u64 active_lanes() { return __builtin_amdgcn_read_exec(); }
 
 // Mask 0 or none: with any other mask clang 19 also drops the order of volatile asm and of memory accesses
-// across the barrier, the user's own included, and MFMA still leaves its phase.
+// across the barrier, the user's own included, and MFMA still leaves its phase. The empty statement is for
+// clang 19, whose scheduler frees memory twice where debug information (-g) follows a barrier directly.
 KTRACE_DEVICE void fence() {
 #ifndef KTRACE_NO_SCHED_BARRIER
   __builtin_amdgcn_sched_barrier(0);
+  asm volatile("");
 #endif
 }
 
@@ -29,10 +31,15 @@ struct clocks {
   u64 realtime;
 };
 
+// Scalar accesses with no other instruction between them may be replayed together (XNACK), so none may write
+// what one before it reads. LLVM minds that for its own; blocks that begin or end with one keep their
+// distance.
+#define KTRACE_ASM_APART_ "s_nop 0\n\t"
+
 // One block, so that nothing gets between the two readings.
 KTRACE_DEVICE clocks read_clocks() {
   clocks now;
-  asm volatile("s_memtime %0\n\ts_memrealtime %1\n\ts_waitcnt lgkmcnt(0)"
+  asm volatile(KTRACE_ASM_APART_ "s_memtime %0\n\ts_memrealtime %1\n\ts_waitcnt lgkmcnt(0)"
                : "=&s"(now.memtime), "=&s"(now.realtime)::"memory");
   return now;
 }
@@ -120,8 +127,7 @@ KTRACE_DEVICE u32 xcc_id() {
   KTRACE_ASM_CHECK_ KTRACE_ASM_CLOCK_ KTRACE_ASM_TAG_ KTRACE_ASM_STORE_ after_store KTRACE_ASM_ADVANCE_ \
       KTRACE_ASM_COLD_ KTRACE_ASM_SIDE_SLOT_ KTRACE_ASM_DRAIN_CLOCK_ KTRACE_ASM_SIDE_TAG_               \
           KTRACE_ASM_SIDE_STORE_ after_side_store KTRACE_ASM_CLOCK_COLD_ KTRACE_ASM_END_
-// The wait: scalar accesses with no other instruction between them may be replayed together (XNACK), so none
-// may write what one before it reads.
+// The wait keeps it apart from the access that follows.
 #define KTRACE_ASM_PUT_LONG_BEGIN_                                                   \
   KTRACE_ASM_SIDE_SLOT_ KTRACE_ASM_BITS_ KTRACE_ASM_SIDE_TAG_ KTRACE_ASM_SIDE_STORE_ \
       "s_waitcnt lgkmcnt(0)\n\t"
@@ -135,9 +141,9 @@ KTRACE_DEVICE u32 xcc_id() {
       "s_branch .Lktrace_done%=\n"                                                                      \
       ".Lktrace_long%=:\n\t" KTRACE_ASM_PUT_LONG_BEGIN_ KTRACE_ASM_DRAIN_CLOCK_                         \
       "s_mov_b32 vcc_hi, %[end_tag]\n\ts_branch .Lktrace_put%=\n" KTRACE_ASM_CLOCK_COLD_ KTRACE_ASM_END_
-#define KTRACE_ASM_PUT_SIDE_(clock_half)                                                               \
-  KTRACE_ASM_IF_RECORDED_ KTRACE_ASM_SIDE_SLOT_ clock_half KTRACE_ASM_SIDE_TAG_ KTRACE_ASM_SIDE_STORE_ \
-      "\n.Lktrace_done%=:"
+#define KTRACE_ASM_PUT_SIDE_(clock_half)                                        \
+  KTRACE_ASM_IF_RECORDED_ KTRACE_ASM_SIDE_SLOT_ clock_half KTRACE_ASM_SIDE_TAG_ \
+      KTRACE_ASM_SIDE_STORE_ KTRACE_ASM_APART_ "\n.Lktrace_done%=:"
 
 #define KTRACE_ASM_OUTPUTS_ [cursor] "+s"(m_cursor), [slot] "=&s"(slot)
 #define KTRACE_ASM_FIELD_(name) [name] "i"(__builtin_offsetof(ktrace_wave_header, name))

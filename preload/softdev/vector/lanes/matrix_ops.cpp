@@ -4,15 +4,10 @@
 // k = group * per_lane + e, and B likewise by column. So for one k the values of a block lie side by side in
 // one row of converted elements (a plane), and D's rows of adjacent columns lie in adjacent lanes: a
 // product is a sum of outer products of contiguous vectors, without any transposition.
-#include <cmath>
-
 #include "vector/lanes/families.hpp"
 #include "vector/lanes/float8.hpp"
+#include "vector/lanes/matrix_tiles.hpp"
 #include "vector/opcodes.hpp"
-
-#if defined(__AVX2__) && defined(__FMA__)
-#include <immintrin.h>
-#endif
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 namespace {
@@ -117,103 +112,6 @@ Place place_64(unsigned block, unsigned row) {
 }
 
 // ---- the product
-
-// Rows that are computed together, so that their sums stay in the host's registers.
-constexpr unsigned row_tile = 4;
-
-inline float multiply_into(float a, float b, float sum) { return std::fma(a, b, sum); }
-inline double multiply_into(double a, double b, double sum) { return std::fma(a, b, sum); }
-inline int32_t multiply_into(int32_t a, int32_t b, int32_t sum) {
-  return static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(a * b));
-}
-
-// sums[r][c] += sum over k of a[k][r] * b[k][c], for row_tile rows.
-template <unsigned columns, unsigned depth, class Value>
-void accumulate(const Value* const* a, const Value* const* b, unsigned first_row, Value (*sums)[columns]) {
-  for (unsigned k = 0; k < depth; ++k) {
-    for (unsigned r = 0; r < row_tile; ++r) {
-      const Value factor = a[k][first_row + r];
-      for (unsigned c = 0; c < columns; ++c) {
-        sums[r][c] = multiply_into(factor, b[k][c], sums[r][c]);
-      }
-    }
-  }
-}
-
-#if defined(__AVX2__) && defined(__FMA__)
-// The host's vectors of an element type.
-struct VectorF32 {
-  using Vector = __m256;
-  static Vector load(const float* from) { return _mm256_loadu_ps(from); }
-  static Vector broadcast(const float* from) { return _mm256_broadcast_ss(from); }
-  static void store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
-  static Vector multiply_into(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
-};
-struct VectorF64 {
-  using Vector = __m256d;
-  static Vector load(const double* from) { return _mm256_loadu_pd(from); }
-  static Vector broadcast(const double* from) { return _mm256_broadcast_sd(from); }
-  static void store(double* to, Vector value) { _mm256_storeu_pd(to, value); }
-  static Vector multiply_into(Vector a, Vector b, Vector sum) { return _mm256_fmadd_pd(a, b, sum); }
-};
-struct VectorI32 {
-  using Vector = __m256i;
-  static Vector load(const int32_t* from) {
-    return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
-  }
-  static Vector broadcast(const int32_t* from) { return _mm256_set1_epi32(*from); }
-  static void store(int32_t* to, Vector value) { _mm256_storeu_si256(reinterpret_cast<Vector*>(to), value); }
-  static Vector multiply_into(Vector a, Vector b, Vector sum) {
-    return _mm256_add_epi32(_mm256_mullo_epi32(a, b), sum);
-  }
-};
-
-// row_tile rows by two vectors: 8 of the 16 vector registers hold sums.
-template <class V, unsigned columns, unsigned depth, class Value>
-void accumulate_tiles(const Value* const* a, const Value* const* b, unsigned first_row,
-                      Value (*sums)[columns]) {
-  using Vector = typename V::Vector;
-  constexpr unsigned width = sizeof(Vector) / sizeof(Value);
-  for (unsigned column = 0; column < columns; column += 2 * width) {
-    Vector total[row_tile][2];
-    for (unsigned r = 0; r < row_tile; ++r) {
-      total[r][0] = V::load(sums[r] + column);
-      total[r][1] = V::load(sums[r] + column + width);
-    }
-    for (unsigned k = 0; k < depth; ++k) {
-      const Vector left = V::load(b[k] + column);
-      const Vector right = V::load(b[k] + column + width);
-      for (unsigned r = 0; r < row_tile; ++r) {
-        const Vector factor = V::broadcast(a[k] + first_row + r);
-        total[r][0] = V::multiply_into(factor, left, total[r][0]);
-        total[r][1] = V::multiply_into(factor, right, total[r][1]);
-      }
-    }
-    for (unsigned r = 0; r < row_tile; ++r) {
-      V::store(sums[r] + column, total[r][0]);
-      V::store(sums[r] + column + width, total[r][1]);
-    }
-  }
-}
-template <unsigned columns, unsigned depth>
-void accumulate_wide(const float* const* a, const float* const* b, unsigned row, float (*sums)[columns]) {
-  accumulate_tiles<VectorF32, columns, depth>(a, b, row, sums);
-}
-template <unsigned columns, unsigned depth>
-void accumulate_wide(const double* const* a, const double* const* b, unsigned row, double (*sums)[columns]) {
-  accumulate_tiles<VectorF64, columns, depth>(a, b, row, sums);
-}
-template <unsigned columns, unsigned depth>
-void accumulate_wide(const int32_t* const* a, const int32_t* const* b, unsigned row,
-                     int32_t (*sums)[columns]) {
-  accumulate_tiles<VectorI32, columns, depth>(a, b, row, sums);
-}
-#else
-template <unsigned columns, unsigned depth, class Value>
-void accumulate_wide(const Value* const* a, const Value* const* b, unsigned row, Value (*sums)[columns]) {
-  accumulate<columns, depth>(a, b, row, sums);
-}
-#endif
 
 // blgp moves B's lanes before the product.
 unsigned moved_lane(unsigned blgp, unsigned lane) {
@@ -414,6 +312,25 @@ void since(Wave& wave, const Inst& inst) {
   handler(wave, inst);
 }
 
+template <Handler handler>
+void gfx90a_only(Wave& wave, const Inst& inst) {
+  if (wave.arch != Arch::gfx90a) {
+    fault(wave, inst, "this matrix instruction is not implemented for this target");
+  }
+  // Decoded as the sparse instruction of later targets, the third operand is left in the plain VGPRs.
+  Inst dense_inst = inst;
+  const bool in_agprs = inst.dst >= code_agpr - code_vgpr;
+  if (in_agprs && inst.src[2] >= code_vgpr && inst.src[2] < code_agpr) {
+    dense_inst.src[2] = static_cast<uint16_t>(inst.src[2] + (code_agpr - code_vgpr));
+  }
+  handler(wave, dense_inst);
+}
+// A number that gfx950 uses anew.
+template <Handler gfx90a, Handler gfx950>
+void reused(Wave& wave, const Inst& inst) {
+  wave.arch == Arch::gfx90a ? gfx90a(wave, inst) : since<Arch::gfx950, gfx950>(wave, inst);
+}
+
 using Fp8 = ElementF8<Float8::fp8>;
 using Bf8 = ElementF8<Float8::bf8>;
 
@@ -435,8 +352,8 @@ constexpr OpHandler matrix_ops[] = {
     {op::v_mfma_f32_4x4x4_16b_f16, dense<4, 4, 16, ElementF16>},
     {op::v_mfma_f32_32x32x8_f16, dense<32, 8, 1, ElementF16>},
     {op::v_mfma_f32_16x16x16_f16, dense<16, 16, 1, ElementF16>},
-    {op::v_mfma_f32_32x32x16_f16, dense_gfx950<32, 16, 1, ElementF16>},
-    {op::v_mfma_f32_16x16x32_f16, dense_gfx950<16, 32, 1, ElementF16>},
+    {op::v_mfma_f32_32x32x16_f16, reused<dense<16, 16, 1, ElementI8>, dense<32, 16, 1, ElementF16>>},
+    {op::v_mfma_f32_16x16x32_f16, reused<dense<32, 8, 1, ElementI8>, dense<16, 32, 1, ElementF16>>},
     {op::v_mfma_i32_32x32x4_2b_i8, dense<32, 4, 2, ElementI8>},
     {op::v_mfma_i32_16x16x4_4b_i8, dense<16, 4, 4, ElementI8>},
     {op::v_mfma_i32_4x4x4_16b_i8, dense<4, 4, 16, ElementI8>},
@@ -451,6 +368,18 @@ constexpr OpHandler matrix_ops[] = {
     {op::v_mfma_f32_16x16x16_bf16, dense_gfx942<16, 16, 1, ElementBf16>},
     {op::v_mfma_f32_32x32x16_bf16, dense_gfx950<32, 16, 1, ElementBf16>},
     {op::v_mfma_f32_16x16x32_bf16, dense_gfx950<16, 32, 1, ElementBf16>},
+    // gfx90a's bf16, with 4 and with 2 elements per lane; sparse instructions have some of these numbers
+    // later.
+    {op::v_mfma_f32_32x32x4bf16_1k, gfx90a_only<dense<32, 4, 2, ElementBf16>>},
+    {op::v_smfmac_f32_32x32x16_f16, gfx90a_only<dense<16, 4, 4, ElementBf16>>},
+    {op::v_mfma_f32_4x4x4bf16_1k, gfx90a_only<dense<4, 4, 16, ElementBf16>>},
+    {op::v_smfmac_f32_16x16x32_bf16, gfx90a_only<dense<32, 8, 1, ElementBf16>>},
+    {op::v_mfma_f32_16x16x16bf16_1k, gfx90a_only<dense<16, 16, 1, ElementBf16>>},
+    {op::v_smfmac_f32_32x32x16_bf16, gfx90a_only<dense<32, 2, 2, ElementBf16>>},
+    {op::v_mfma_f32_16x16x2bf16, gfx90a_only<dense<16, 2, 4, ElementBf16>>},
+    {op::v_mfma_f32_4x4x2bf16, gfx90a_only<dense<4, 2, 16, ElementBf16>>},
+    {op::v_smfmac_i32_32x32x32_i8, gfx90a_only<dense<32, 4, 1, ElementBf16>>},
+    {op::v_mfma_f32_16x16x8bf16, gfx90a_only<dense<16, 8, 1, ElementBf16>>},
     {op::v_mfma_f64_16x16x4_f64, dense<16, 4, 1, ElementF64>},
     {op::v_mfma_f64_4x4x4_4b_f64, dense<4, 4, 4, ElementF64>},
     {op::v_mfma_f32_16x16x32_bf8_bf8, dense_gfx942<16, 32, 1, Bf8, Bf8>},

@@ -70,6 +70,9 @@ constexpr Handler packed_3 = packed<Type, compute_half_3<Type, operation>>;
 
 // VOP2, unlike its VOP3P relatives: the halves are fixed and the destination is the addend.
 void packed_accumulate(Wave& wave, const Inst& inst) {
+  if (inst.dpp || inst.sdwa) {
+    fault(wave, inst, "v_pk_fmac_f16 is not implemented with DPP or SDWA");
+  }
   Inst spread = inst;
   spread.src[2] = static_cast<uint16_t>(code_vgpr + inst.dst);
   spread.op_sel = 0;

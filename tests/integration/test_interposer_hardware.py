@@ -1,0 +1,170 @@
+"""The interposer in front of a HIP that is not the software device, with faults and delays forced."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ktrace_cli.trace_file import layout
+from ktrace_cli.trace_file.layout import LossReason
+from support.preloaded import ROOT, Outcome, run_script
+
+SOURCE = ROOT / "tests" / "support" / "fake_hip.cpp"
+HOST = (
+    "host = Host(ctypes.CDLL(str(FAKE)), SAXPY)\nhip = host.hip\n"
+    "def stream():\n"
+    "    made = ctypes.c_void_p()\n"
+    "    hip.hipStreamCreateWithFlags(ctypes.byref(made), 0)\n"
+    "    return made\n"
+)
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("c++") or shutil.which("clang++") or shutil.which("clang++-19")
+    if not compiler:
+        pytest.skip("no C++ compiler")
+    path = tmp_path_factory.mktemp("fake") / "libamdhip64.so.7"
+    subprocess.run(
+        [compiler, "-std=c++17", "-O1", "-fPIC", "-shared", f"-I{ROOT / 'preload' / 'include'}", SOURCE, "-o", path],
+        check=True,
+    )  # fmt: skip
+    return path
+
+
+@pytest.fixture
+def run(fake: Path, tmp_path: Path):
+    def call(script: str, **environment: str) -> Outcome:
+        text = f"FAKE = {str(fake)!r}\n{HOST}{script}"
+        outcome = run_script(text, tmp_path, preload_device=False, environment=environment)
+        assert (outcome.returncode, outcome.stderr) == (0, "")
+        return outcome
+
+    return call
+
+
+def test_dispatches_are_recorded_on_the_machine_s_clock(run) -> None:
+    outcome = run("for _ in range(5): assert host.launch() == 0\n")
+
+    recording = outcome.recording
+    assert [len(dispatch.headers) for dispatch in recording.dispatches] == [1] * 5
+    assert [dispatch.words["clock"].tolist() for dispatch in recording.dispatches] == [[17]] * 5
+    assert not recording.devices[0].is_software
+    assert not outcome.status.is_software
+    # Without a driver nothing ties the clocks together but the launches themselves.
+    assert set(recording.clocks["method"].tolist()) == {layout.ClockMethod.BOUNDS}
+    process = recording.process
+    for dispatch in recording.dispatches:
+        record = dispatch.record
+        assert record["launched_ns"] <= record["submitted_ns"] <= record["completed_ns"]
+        assert abs(int(record["launched_ns"]) - process.boottime_ns) < 60 * 10**9
+
+
+def test_an_event_that_is_not_ready_is_asked_again(run) -> None:
+    outcome = run("for _ in range(3): assert host.launch() == 0\n", FAKE_POLLS="20")
+
+    assert len(outcome.recording.dispatches) == 3
+    assert outcome.recording.damage.not_closed == 0
+
+
+def test_a_kernel_that_never_ends_holds_up_neither_the_others_nor_the_exit(run) -> None:
+    outcome = run(
+        "slow, fast = stream(), stream()\n"
+        "assert host.launch(stream=slow) == 0\n"
+        "for _ in range(3): assert host.launch(stream=fast) == 0\n",
+        FAKE_HANGING_STREAM="1",
+    )
+
+    recording = outcome.recording
+    assert [int(dispatch.record["dispatch"]) for dispatch in recording.dispatches] == [2, 3, 4]
+    assert outcome.status.losses == {LossReason.NOT_FINISHED: 1}
+    (loss,) = recording.losses
+    assert (loss.kernel, loss.explanation) == ("saxpy", "it had not finished when the process ended")
+    assert recording.damage.not_closed == 0
+
+
+def test_an_exhausted_pool_is_counted_and_the_kernel_runs_untraced(run) -> None:
+    outcome = run(
+        "slow = stream()\nprint([host.launch(stream=slow) for _ in range(10)])\n",
+        FAKE_HANGING_STREAM="1",
+        KTRACE_WORDS="64",
+        KTRACE_MEMORY="65536",
+    )
+
+    assert outcome.stdout == f"{[0] * 10}\n"
+    assert outcome.status.losses == {LossReason.NOT_FINISHED: 7, LossReason.POOL_EXHAUSTED: 3}
+
+
+def test_a_larger_launch_takes_over_the_memory_of_smaller_ones(run) -> None:
+    # Buffers of 8,448 and of 57,600 bytes: each fits into the memory, both do not. The first large launch
+    # makes do with the small buffer, which makes room for the others afterwards.
+    outcome = run(
+        "path, size = Path(os.environ['KTRACE_OUTPUT']), 0\n"
+        "for blocks in (4, 28, 28, 28):\n"
+        "    assert host.launch(grid=(blocks, 1, 1)) == 0\n"
+        "    while not path.exists() or path.stat().st_size <= size: os.sched_yield()\n"
+        "    size = path.stat().st_size\n",
+        KTRACE_WORDS="64",
+        KTRACE_MEMORY="65536",
+    )
+
+    records = [dispatch.record for dispatch in outcome.recording.dispatches]
+    modes = [layout.Mode(int(record["mode"])) for record in records]
+    assert modes == [layout.Mode.DIRECT, layout.Mode.CLAIM, layout.Mode.DIRECT, layout.Mode.DIRECT]
+    assert [int(record["wave_slots"]) for record in records] == [16, 16, 112, 112]
+    assert outcome.status.losses == {}
+
+
+def test_a_device_without_memory_runs_the_kernel_untraced(run) -> None:
+    outcome = run("print(host.launch(), hip.hipGetLastError())\n", FAKE_MEMORY="8192")
+
+    assert outcome.stdout == "0 0\n"
+    assert outcome.status.losses == {LossReason.NO_MEMORY: 1}
+    assert outcome.status.message == "kernel `saxpy`: the device had no memory for its trace buffer"
+
+
+@pytest.mark.parametrize(
+    "function",
+    ["hipMemset2DAsync", "hipMemcpy2DAsync", "hipStreamWaitEvent", "hipStreamCreateWithFlags", "hipStreamSynchronize"],
+)  # fmt: skip
+def test_a_copy_that_fails_is_counted_by_its_name(function: str, run) -> None:
+    outcome = run("print(host.launch(), hip.hipGetLastError())\n", FAKE_FAILING=function)
+
+    assert outcome.stdout == "0 0\n"
+    assert outcome.status.losses == {LossReason.COPY_FAILED: 1}
+    assert outcome.status.message == f"kernel `saxpy`: {function} returned hipErrorUnknown"
+
+
+@pytest.mark.parametrize("function", ["hipMemsetAsync", "hipMemcpyAsync", "hipEventRecord"])
+def test_a_failure_of_ours_on_the_applications_thread_is_not_its_last_error(
+    function: str, run
+) -> None:
+    outcome = run(
+        "print([host.launch() for _ in range(2)], hip.hipGetLastError())\n", FAKE_FAILING=function
+    )
+
+    assert outcome.stdout == "[0, 0] 0\n"
+    assert outcome.status.losses == {LossReason.COPY_FAILED: 2}
+    assert "hipErrorUnknown" in outcome.status.message
+
+
+def test_a_refused_launch_keeps_the_applications_error(run) -> None:
+    outcome = run("print(host.launch(), hip.hipGetLastError())\n", FAKE_FAILING="hipModuleLaunchKernel")
+
+    assert outcome.stdout == "999 999\n"
+    assert outcome.status.losses == {LossReason.LAUNCH_FAILED: 1}
+
+
+def test_an_error_of_the_device_is_told_with_the_dispatch(run) -> None:
+    outcome = run("print(host.launch())\n", FAKE_ASYNC_ERROR="999")
+
+    assert outcome.status.losses == {LossReason.COPY_FAILED: 1}
+    assert outcome.status.message == "kernel `saxpy`: the dispatch ended with hipErrorUnknown"
+
+
+def test_without_pinned_memory_there_is_no_buffer(run) -> None:
+    outcome = run("print(host.launch())\n", FAKE_FAILING="hipHostMalloc")
+
+    assert outcome.stdout == "0\n"
+    assert outcome.status.losses == {LossReason.NO_MEMORY: 1}
