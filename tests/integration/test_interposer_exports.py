@@ -61,7 +61,9 @@ def elf():
 
 def symbols(elf: ELFFile, *, defined: bool) -> set[str]:
     table = elf.get_section_by_name(".dynsym")
-    return {s.name for s in table.iter_symbols() if s.name and (s["st_shndx"] != "SHN_UNDEF") == defined}
+    return {
+        s.name for s in table.iter_symbols() if s.name and (s["st_shndx"] != "SHN_UNDEF") == defined
+    }
 
 
 def test_the_exported_names_are_these(elf: ELFFile) -> None:
@@ -77,7 +79,11 @@ def test_no_c_plus_plus_runtime_is_needed_or_shown(elf: ELFFile) -> None:
     needed = {tag.needed for tag in dynamic.iter_tags("DT_NEEDED")}
 
     assert needed <= LIBRARIES
-    assert not [n for n in symbols(elf, defined=False) if n.startswith(("_ZS", "_ZNS", "__cxa_throw", "_Unwind"))]
+    assert not [
+        n
+        for n in symbols(elf, defined=False)
+        if n.startswith(("_ZS", "_ZNS", "__cxa_throw", "_Unwind"))
+    ]
     assert not [n for n in symbols(elf, defined=False) if n.startswith(("hip", "__hip"))]
 
 

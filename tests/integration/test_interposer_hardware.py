@@ -1,4 +1,4 @@
-"""The interposer in front of a HIP that is not the software device, with faults and delays forced."""
+"""The interposer before a HIP other than the software device, with faults and delays forced."""
 
 import shutil
 import subprocess
@@ -11,6 +11,8 @@ from ktrace_cli.trace_file.layout import LossReason
 from support.preloaded import ROOT, Outcome, run_script
 
 SOURCE = ROOT / "tests" / "support" / "fake_hip.cpp"
+# Where a status file counts the dispatches that are in the recording.
+DISPATCHES = layout.STATUS.fields["counts"][1] + layout.END.fields["dispatches"][1]
 HOST = (
     "host = Host(ctypes.CDLL(str(FAKE)), SAXPY)\nhip = host.hip\n"
     "def stream():\n"
@@ -27,9 +29,19 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no C++ compiler")
     path = tmp_path_factory.mktemp("fake") / "libamdhip64.so.7"
     subprocess.run(
-        [compiler, "-std=c++17", "-O1", "-fPIC", "-shared", f"-I{ROOT / 'preload' / 'include'}", SOURCE, "-o", path],
+        [
+            compiler,
+            "-std=c++17",
+            "-O1",
+            "-fPIC",
+            "-shared",
+            f"-I{ROOT / 'preload' / 'include'}",
+            SOURCE,
+            "-o",
+            path,
+        ],
         check=True,
-    )  # fmt: skip
+    )
     return path
 
 
@@ -80,7 +92,10 @@ def test_a_kernel_that_never_ends_holds_up_neither_the_others_nor_the_exit(run) 
     assert [int(dispatch.record["dispatch"]) for dispatch in recording.dispatches] == [2, 3, 4]
     assert outcome.status.losses == {LossReason.NOT_FINISHED: 1}
     (loss,) = recording.losses
-    assert (loss.kernel, loss.explanation) == ("saxpy", "it had not finished when the process ended")
+    assert (loss.kernel, loss.explanation) == (
+        "saxpy",
+        "it had not finished when the process ended",
+    )
     assert recording.damage.not_closed == 0
 
 
@@ -97,14 +112,15 @@ def test_an_exhausted_pool_is_counted_and_the_kernel_runs_untraced(run) -> None:
 
 
 def test_a_larger_launch_takes_over_the_memory_of_smaller_ones(run) -> None:
-    # Buffers of 8,448 and of 57,600 bytes: each fits into the memory, both do not. The first large launch
-    # makes do with the small buffer, which makes room for the others afterwards.
+    # Buffers of 8,448 and of 57,600 bytes: each fits into the memory, both do not. The first large
+    # launch makes do with the small buffer, which makes room for the others afterwards.
     outcome = run(
-        "path, size = Path(os.environ['KTRACE_OUTPUT']), 0\n"
-        "for blocks in (4, 28, 28, 28):\n"
+        "import struct\n"
+        "status = Path(os.environ['KTRACE_SESSION_DIR'], f'{os.getpid()}.status')\n"
+        "for number, blocks in enumerate((4, 28, 28, 28), 1):\n"
         "    assert host.launch(grid=(blocks, 1, 1)) == 0\n"
-        "    while not path.exists() or path.stat().st_size <= size: os.sched_yield()\n"
-        "    size = path.stat().st_size\n",
+        f"    while struct.unpack_from('<Q', status.read_bytes(), {DISPATCHES})[0] < number:\n"
+        "        os.sched_yield()\n",
         KTRACE_WORDS="64",
         KTRACE_MEMORY="65536",
     )
@@ -126,8 +142,14 @@ def test_a_device_without_memory_runs_the_kernel_untraced(run) -> None:
 
 @pytest.mark.parametrize(
     "function",
-    ["hipMemset2DAsync", "hipMemcpy2DAsync", "hipStreamWaitEvent", "hipStreamCreateWithFlags", "hipStreamSynchronize"],
-)  # fmt: skip
+    [
+        "hipMemset2DAsync",
+        "hipMemcpy2DAsync",
+        "hipStreamWaitEvent",
+        "hipStreamCreateWithFlags",
+        "hipStreamSynchronize",
+    ],
+)
 def test_a_copy_that_fails_is_counted_by_its_name(function: str, run) -> None:
     outcome = run("print(host.launch(), hip.hipGetLastError())\n", FAKE_FAILING=function)
 
@@ -150,7 +172,9 @@ def test_a_failure_of_ours_on_the_applications_thread_is_not_its_last_error(
 
 
 def test_a_refused_launch_keeps_the_applications_error(run) -> None:
-    outcome = run("print(host.launch(), hip.hipGetLastError())\n", FAKE_FAILING="hipModuleLaunchKernel")
+    outcome = run(
+        "print(host.launch(), hip.hipGetLastError())\n", FAKE_FAILING="hipModuleLaunchKernel"
+    )
 
     assert outcome.stdout == "999 999\n"
     assert outcome.status.losses == {LossReason.LAUNCH_FAILED: 1}

@@ -1,4 +1,4 @@
-"""Launches through the interposer: every way of launching is traced, and computes what it computed before."""
+"""Every way of launching is traced, and computes what it computed before."""
 
 import sys
 from pathlib import Path
@@ -8,11 +8,17 @@ import pytest
 from support.preloaded import ROOT, SAXPY, SAXPY_UNTRACED, Outcome, run_preloaded, run_script
 
 HOST = "host = Host(open_hip(), SAXPY)\n"
-EXT = "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j"
-HCC = "_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_"
+TYPES = "P18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_"
+EXT = f"_Z24hipExtModuleLaunchKernel{TYPES}j"
+HCC = f"_Z24hipHccModuleLaunchKernel{TYPES}"
 WITH_EXTRA = (
-    "hipModuleLaunchKernel", "hipExtModuleLaunchKernel", EXT, "hipHccModuleLaunchKernel", HCC, "hipDrvLaunchKernelEx",
-)  # fmt: skip
+    "hipModuleLaunchKernel",
+    "hipExtModuleLaunchKernel",
+    EXT,
+    "hipHccModuleLaunchKernel",
+    HCC,
+    "hipDrvLaunchKernelEx",
+)
 
 
 def assert_traced(outcome: Outcome, dispatches: int) -> None:
@@ -50,8 +56,9 @@ def test_the_callers_arguments_are_not_written_to(tmp_path: Path) -> None:
     outcome = run_script(
         HOST + "places, extra = host.places(), host.extra()\n"
         "before = bytes(places), bytes(host.arguments), bytes(extra)\n"
-        "assert host.hip.hipModuleLaunchKernel(host.function, *GRID, *BLOCK, 0, None, places, None) == 0\n"
-        "assert host.hip.hipModuleLaunchKernel(host.function, *GRID, *BLOCK, 0, None, None, extra) == 0\n"
+        "launch = host.hip.hipModuleLaunchKernel\n"
+        "assert launch(host.function, *GRID, *BLOCK, 0, None, places, None) == 0\n"
+        "assert launch(host.function, *GRID, *BLOCK, 0, None, None, extra) == 0\n"
         "host.launches = 2\n"
         "assert (bytes(places), bytes(host.arguments), bytes(extra)) == before\n"
         "print('right' if host.is_right() else host.result())\n",
@@ -106,7 +113,8 @@ def test_a_module_from_a_file_is_traced_and_unloading_it_forgets_its_functions(
         HOST + "hip, path = host.hip, str(SAXPY).encode()\n"
         "for _ in range(3):\n"
         "  assert hip.hipModuleLoad(ctypes.byref(host.module), path) == 0\n"
-        "  assert hip.hipModuleGetFunction(ctypes.byref(host.function), host.module, b'saxpy') == 0\n"
+        "  function = ctypes.byref(host.function)\n"
+        "  assert hip.hipModuleGetFunction(function, host.module, b'saxpy') == 0\n"
         "  assert host.launch() == 0\n"
         "  assert host.hip.hipDeviceSynchronize() == 0\n"
         "  assert hip.hipModuleUnload(host.module) == 0\n"

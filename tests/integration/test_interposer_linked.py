@@ -1,4 +1,4 @@
-"""Programs and libraries that are linked to HIP, and the ways in which the loader can hide HIP from us."""
+"""Programs and libraries that are linked to HIP, and how the loader can hide HIP from us."""
 
 import shutil
 import subprocess
@@ -11,8 +11,13 @@ from support.bundles import hip_entry, make_bundle
 from support.preloaded import ROOT, SAXPY, SAXPY_UNTRACED, Outcome, run_preloaded, run_script
 
 SOURCE = ROOT / "tests" / "support" / "fat_binary_host.cpp"
-CALLS = ("hipLaunchKernel", "hipLaunchKernel_spt", "hipLaunchCooperativeKernel", "hipExtLaunchKernel",
-         "hipLaunchKernelExC")  # fmt: skip
+CALLS = (
+    "hipLaunchKernel",
+    "hipLaunchKernel_spt",
+    "hipLaunchCooperativeKernel",
+    "hipExtLaunchKernel",
+    "hipLaunchKernelExC",
+)
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +79,7 @@ def test_a_linked_program_finds_hip_by_its_own_means(build, tmp_path: Path) -> N
     assert_traced(outcome)
 
 
-def test_a_build_for_another_device_is_not_taken_for_the_devices_own(
-    build, tmp_path: Path
-) -> None:
+def test_a_build_for_another_device_is_not_taken_for_the_devices_own(build, tmp_path: Path) -> None:
     path = tmp_path / "fat.hipfb"
     path.write_bytes(
         make_bundle(
@@ -105,15 +108,13 @@ def test_a_library_that_is_linked_to_hip_calls_the_hip_that_it_is_bound_to(
     library = build("library.so", "-shared", "-DLIBRARY")
     script = f"raise SystemExit(ctypes.CDLL({str(library)!r}, mode={mode}).run())"
 
-    outcome = run_script(
-        script, tmp_path, preload_device=False, environment=fat_binary(tmp_path)
-    )
+    outcome = run_script(script, tmp_path, preload_device=False, environment=fat_binary(tmp_path))
 
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
     if name == "local":
         assert_traced(outcome)
     else:
-        # The loader bound it to HIP past every preloaded library: there is nothing that could count it.
+        # The loader bound it past every preloaded library: there is nothing that could count it.
         assert outcome.statuses == []
 
 
@@ -126,9 +127,7 @@ def test_without_any_hip_a_call_fails_and_nothing_crashes(build, tmp_path: Path)
         f"raise SystemExit(ctypes.CDLL({str(library)!r}, mode=os.RTLD_LAZY).run())"
     )
 
-    outcome = run_script(
-        script, tmp_path, preload_device=False, environment=fat_binary(tmp_path)
-    )
+    outcome = run_script(script, tmp_path, preload_device=False, environment=fat_binary(tmp_path))
 
     assert outcome.returncode == 1
     assert outcome.stdout.splitlines()[:2] == ["hidden", "hipMalloc: 303"]
@@ -160,12 +159,26 @@ def test_a_hip_compiler_s_program_is_traced(tmp_path: Path) -> None:
     headers = [ROOT / "samples" / "minimal_hip", ROOT / "preload" / "include"]
     subprocess.run(
         [
-            compiler, "-x", "hip", "--offload-arch=gfx942", "-nogpuinc", "-nogpulib", "-std=c++17", "-O2", "-no-hip-rt",
-            "-DKTRACE_ENABLE", *(f"-I{path}" for path in headers), source, "-x", "none",
-            native_library(SOFTWARE_DEVICE), "-o", tmp_path / "chevron",
+            compiler,
+            "-x",
+            "hip",
+            "--offload-arch=gfx942",
+            "-nogpuinc",
+            "-nogpulib",
+            "-std=c++17",
+            "-O2",
+            "-no-hip-rt",
+            "-DKTRACE_ENABLE",
+            *(f"-I{path}" for path in headers),
+            source,
+            "-x",
+            "none",
+            native_library(SOFTWARE_DEVICE),
+            "-o",
+            tmp_path / "chevron",
         ],
         check=True,
-    )  # fmt: skip
+    )
 
     outcome = run_preloaded([tmp_path / "chevron"], tmp_path)
 
@@ -193,7 +206,8 @@ int main() {
   if (hipMalloc(reinterpret_cast<void**>(&memory), sizeof result)) return 1;
   ktrace::sink sink;
   void* arguments[] = {&memory, &sink};
-  if (hipLaunchKernel(reinterpret_cast<const void*>(&twice), {1, 1, 1}, {128, 1, 1}, arguments, 0, nullptr)) return 2;
+  const void* handle = reinterpret_cast<const void*>(&twice);
+  if (hipLaunchKernel(handle, {1, 1, 1}, {128, 1, 1}, arguments, 0, nullptr)) return 2;
   if (hipMemcpy(result, memory, sizeof result, 2)) return 3;
   for (int i = 0; i < 128; ++i) if (result[i] != 2 * i) return 4;
   return std::puts("right") < 0;

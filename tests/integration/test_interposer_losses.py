@@ -1,6 +1,5 @@
 """What cannot be traced runs as it would have run, and is counted with a reason."""
 
-import os
 import struct
 from pathlib import Path
 
@@ -39,21 +38,42 @@ HOST = f"host = Host(open_hip(), Path({str(SAXPY)!r}))\n"
 @pytest.mark.parametrize(
     ("fields", "reason", "words"),
     [
-        ({"abi_version": 2}, LossReason.RECORD_FORMAT,
-         "kernel `saxpy`: its annotations have ABI version 2; this ktrace knows 1"),
-        ({"record_format": 9}, LossReason.RECORD_FORMAT,
-         "kernel `saxpy`: its record format is 9; this ktrace knows 1"),
-        ({"arg_index": 0}, LossReason.ARGUMENT,
-         "kernel `saxpy`: its trace argument has 4 bytes and is `by_value`; an explicit argument of 8 bytes, "
-         "by_value or global_buffer, is needed"),
-        ({"arg_index": 9}, LossReason.ARGUMENT, "kernel `saxpy`: its trace argument is number 9 of 5"),
-        ({"kernarg_offset": 16}, LossReason.ARGUMENT,
-         "kernel `saxpy`: its note puts the trace argument at offset 16, its metadata at 24"),
-        ({"flags": 0, "arg_index": 3}, LossReason.ARGUMENT,
-         "kernel `saxpy`: its host does not pass the trace argument, which is not the last one"),
+        (
+            {"abi_version": 2},
+            LossReason.RECORD_FORMAT,
+            "kernel `saxpy`: its annotations have ABI version 2; this ktrace knows 1",
+        ),
+        (
+            {"record_format": 9},
+            LossReason.RECORD_FORMAT,
+            "kernel `saxpy`: its record format is 9; this ktrace knows 1",
+        ),
+        (
+            {"arg_index": 0},
+            LossReason.ARGUMENT,
+            "kernel `saxpy`: its trace argument has 4 bytes and is `by_value`; "
+            "an explicit argument of 8 bytes, by_value or global_buffer, is needed",
+        ),
+        (
+            {"arg_index": 9},
+            LossReason.ARGUMENT,
+            "kernel `saxpy`: its trace argument is number 9 of 5",
+        ),
+        (
+            {"kernarg_offset": 16},
+            LossReason.ARGUMENT,
+            "kernel `saxpy`: its note puts the trace argument at offset 16, its metadata at 24",
+        ),
+        (
+            {"flags": 0, "arg_index": 3},
+            LossReason.ARGUMENT,
+            "kernel `saxpy`: its host does not pass the trace argument, which is not the last one",
+        ),
     ],
-    ids=lambda value: "-".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else "",
-)  # fmt: skip
+    ids=lambda value: (
+        "-".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else ""
+    ),
+)
 def test_a_kernel_with_odd_annotations_runs_untraced(
     fields: dict[str, int], reason: LossReason, words: str, tmp_path: Path
 ) -> None:
@@ -72,7 +92,8 @@ def test_a_host_that_does_not_pass_the_argument_is_traced_all_the_same(
         f"{patched(tmp_path, flags=0)}"
         "short = (ctypes.c_void_p * 4)(*host.places()[:4])\n"
         f"lists = (None, host.extra(24)) if {extra} else (short, None)\n"
-        "assert host.hip.hipModuleLaunchKernel(host.function, *GRID, *BLOCK, 0, None, *lists) == 0\n"
+        "launch = host.hip.hipModuleLaunchKernel\n"
+        "assert launch(host.function, *GRID, *BLOCK, 0, None, *lists) == 0\n"
         f"host.launches = 1\n{RIGHT}",
         tmp_path,
     )
@@ -104,7 +125,9 @@ def test_a_short_argument_buffer_is_hips_to_judge(tmp_path: Path) -> None:
 
     assert outcome.returncode == 0
     assert outcome.status.losses == {LossReason.ARGUMENT: 1}
-    assert "its argument buffer has 12 bytes and ends before its arguments" in outcome.status.message
+    assert (
+        "its argument buffer has 12 bytes and ends before its arguments" in outcome.status.message
+    )
 
 
 def test_a_launch_during_capture_goes_to_hip_and_is_counted(tmp_path: Path) -> None:
@@ -128,16 +151,19 @@ def test_a_launch_during_capture_goes_to_hip_and_is_counted(tmp_path: Path) -> N
 def test_a_kernel_node_of_a_graph_is_counted(tmp_path: Path) -> None:
     script = (
         f"{HOST}class Node(ctypes.Structure):\n"
-        "    _fields_ = (('block', ctypes.c_uint * 3), ('extra', ctypes.c_void_p), ('func', ctypes.c_void_p),\n"
-        "        ('grid', ctypes.c_uint * 3), ('params', ctypes.c_void_p), ('shared', ctypes.c_uint))\n"
+        "    _fields_ = (('block', ctypes.c_uint * 3), ('extra', ctypes.c_void_p),\n"
+        "        ('func', ctypes.c_void_p), ('grid', ctypes.c_uint * 3),\n"
+        "        ('params', ctypes.c_void_p), ('shared', ctypes.c_uint))\n"
         "places, hip = host.places(), host.hip\n"
-        "node = Node((ctypes.c_uint * 3)(*BLOCK), None, host.function.value, (ctypes.c_uint * 3)(*GRID),\n"
+        "size = ctypes.c_uint * 3\n"
+        "node = Node(size(*BLOCK), None, host.function.value, size(*GRID),\n"
         "    ctypes.addressof(places), 0)\n"
         "graph, added, ready = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()\n"
         "assert hip.hipGraphCreate(ctypes.byref(graph), 0) == 0\n"
         "assert hip.hipGraphAddKernelNode(ctypes.byref(added), graph, None, ctypes.c_size_t(0),\n"
         "    ctypes.byref(node)) == 0\n"
-        "assert hip.hipGraphInstantiate(ctypes.byref(ready), graph, None, None, ctypes.c_size_t(0)) == 0\n"
+        "assert hip.hipGraphInstantiate(ctypes.byref(ready), graph, None, None,\n"
+        "    ctypes.c_size_t(0)) == 0\n"
         "assert hip.hipGraphLaunch(ready, None) == 0\n"
         f"host.launches = 1\n{RIGHT}"
     )
@@ -147,14 +173,16 @@ def test_a_kernel_node_of_a_graph_is_counted(tmp_path: Path) -> None:
     assert_lost(
         outcome,
         LossReason.ENTRY_POINT,
-        "kernel `saxpy`: it was launched through a graph's kernel node, which ktrace does not trace",
+        "`saxpy`: it was launched through a graph's kernel node, which ktrace does not trace",
     )
 
 
 def test_memory_that_is_too_small_for_one_wave_is_said(tmp_path: Path) -> None:
     outcome = run_script(
-        f"{HOST}host.launch()\n{RIGHT}", tmp_path, environment={"KTRACE_WORDS": "8192", "KTRACE_MEMORY": "65536"}
-    )  # fmt: skip
+        f"{HOST}host.launch()\n{RIGHT}",
+        tmp_path,
+        environment={"KTRACE_WORDS": "8192", "KTRACE_MEMORY": "65536"},
+    )
 
     assert_lost(
         outcome, LossReason.POOL_EXHAUSTED, "KTRACE_MEMORY was in use, or is too small for one wave"
@@ -193,8 +221,10 @@ def test_an_output_that_cannot_be_made_leaves_the_program_alone(tmp_path: Path) 
     missing = tmp_path / "no" / "such" / "folder" / "run.bin"
 
     outcome = run_script(
-        f"{HOST}for _ in range(3): host.launch()\n{RIGHT}", tmp_path, environment={"KTRACE_OUTPUT": str(missing)}
-    )  # fmt: skip
+        f"{HOST}for _ in range(3): host.launch()\n{RIGHT}",
+        tmp_path,
+        environment={"KTRACE_OUTPUT": str(missing)},
+    )
 
     assert_lost(outcome, LossReason.WRITE_FAILED, f"cannot create {missing}: No such file", count=3)
     assert outcome.status.output_failed
@@ -236,7 +266,7 @@ def test_a_value_that_is_not_understood_is_said_once_and_nothing_is_traced(
     (line,) = outcome.stderr.splitlines()
     assert line.startswith(f"ktrace: {name} is `{value}`, not {expected}")
     assert line.endswith(": the program runs untraced")
-    assert os.listdir(tmp_path / "session") == []
+    assert list((tmp_path / "session").iterdir()) == []
 
 
 def test_a_preload_of_another_version_refuses(tmp_path: Path) -> None:

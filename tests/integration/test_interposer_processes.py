@@ -113,10 +113,11 @@ def test_all_launches_of_a_pool_are_there(method: str, tmp_path: Path) -> None:
 
 
 def test_two_processes_with_one_output_write_two_files(tmp_path: Path) -> None:
-    again = "subprocess.run([sys.executable, *sys.orig_argv[1:]], env={**os.environ, 'SECOND': '1'})"
+    again = (
+        "subprocess.run([sys.executable, *sys.orig_argv[1:]], env={**os.environ, 'SECOND': '1'})"
+    )
     outcome = run_script(
-        f"import subprocess\n{HOST}host.launch()\n{RIGHT}"
-        f"if 'SECOND' not in os.environ: {again}\n",
+        f"import subprocess\n{HOST}host.launch()\n{RIGHT}if 'SECOND' not in os.environ: {again}\n",
         tmp_path,
     )
 
@@ -150,7 +151,8 @@ def test_without_an_exact_output_the_name_has_program_and_process(tmp_path: Path
 
 def test_helpers_without_hip_leave_no_file(tmp_path: Path) -> None:
     outcome = run_script(
-        f"import subprocess\nfor _ in range(3): subprocess.run(['true'], check=True)\n{HOST}host.launch()",
+        "import subprocess\nfor _ in range(3): subprocess.run(['true'], check=True)\n"
+        f"{HOST}host.launch()",
         tmp_path,
     )
 
@@ -207,8 +209,11 @@ def test_a_killed_run_leaves_a_recording_that_ktrace_reads(tmp_path: Path) -> No
 
     done = subprocess.run(
         [sys.executable, "-m", "ktrace_cli", "summary", "run.bin"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stderr
     assert "saxpy" in done.stdout

@@ -58,12 +58,25 @@ def test_chunks_are_in_the_order_of_the_launches(tmp_path: Path) -> None:
     outcome = run(f"{HOST}for _ in range(2): host.launch()\n{RIGHT}", tmp_path)
 
     kinds = [layout.ChunkType(kind).name for kind, _ in chunks(outcome)]
-    assert kinds == ["PROCESS", "DEVICE", "CLOCK", "CODE_OBJECT", "KERNEL", "DISPATCH", "DISPATCH", "CLOCK", "END"]  # fmt: skip
+    assert kinds == [
+        "PROCESS",
+        "DEVICE",
+        "CLOCK",
+        "CODE_OBJECT",
+        "KERNEL",
+        "DISPATCH",
+        "DISPATCH",
+        "CLOCK",
+        "END",
+    ]
 
 
 def test_a_dispatch_says_how_it_was_launched(tmp_path: Path) -> None:
-    outcome = run(f"{HOST}host.launch(grid=(2, 3, 1))\nhost.launch()\nhost.launches = 2\n"
-                  "host.arguments.n, host.launches = 1000, 7\nprint('right')\n", tmp_path)  # fmt: skip
+    outcome = run(
+        f"{HOST}host.launch(grid=(2, 3, 1))\nhost.launch()\nhost.launches = 2\n"
+        "host.arguments.n, host.launches = 1000, 7\nprint('right')\n",
+        tmp_path,
+    )
 
     first, second = records(outcome)
     assert (first["grid"].tolist(), first["block"].tolist()) == ([2, 3, 1], [256, 1, 1])
@@ -129,8 +142,11 @@ def test_times_are_in_order_and_enclose_the_waves(tmp_path: Path) -> None:
 def test_a_buffer_is_used_again_and_comes_back_clean(tmp_path: Path) -> None:
     # One buffer fits: a second one that was needed would be a loss.
     outcome = run(
-        f"{HOST}for _ in range(20): host.launch()\n{RIGHT}", tmp_path, KTRACE_WORDS="64", KTRACE_MEMORY="65536"
-    )  # fmt: skip
+        f"{HOST}for _ in range(20): host.launch()\n{RIGHT}",
+        tmp_path,
+        KTRACE_WORDS="64",
+        KTRACE_MEMORY="65536",
+    )
 
     recording = outcome.recording
     assert recording.losses == ()
@@ -156,7 +172,7 @@ def test_used_words_alone_are_in_the_file(tmp_path: Path) -> None:
 
 
 def test_the_next_launch_of_a_kernel_that_ran_out_gets_larger_regions(tmp_path: Path) -> None:
-    # The rule gives the 100,000 waves of the first launch 64 words; 49 rounds attempt 16 + 2 * 49 + 1.
+    # The rule gives the first launch's 100,000 waves 64 words; 49 rounds attempt 16 + 2 * 49 + 1.
     script = (
         f"{HOST}host.launch(grid=(25000, 1, 1))\n"
         "host.arguments.n = 50000\nhost.launch(grid=(4, 1, 1))\n"
@@ -190,8 +206,12 @@ def test_the_words_of_a_region_can_be_given(tmp_path: Path) -> None:
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_filters_choose_waves(
-    environment: dict[str, str], blocks: set[int], waves: set[int], xccs: set[int] | None, tmp_path: Path
-) -> None:  # fmt: skip
+    environment: dict[str, str],
+    blocks: set[int],
+    waves: set[int],
+    xccs: set[int] | None,
+    tmp_path: Path,
+) -> None:
     outcome = run(PLAIN, tmp_path, **environment)
 
     (dispatch,) = outcome.recording.dispatches
@@ -207,8 +227,15 @@ def test_filters_choose_waves(
 
 @pytest.mark.parametrize(
     ("patterns", "is_traced"),
-    [("saxpy", True), ("sax*", True), ("axpy", False), ("/axp/", True), ("/^axp/", False), ("gemm\nsaxpy", True)],
-)  # fmt: skip
+    [
+        ("saxpy", True),
+        ("sax*", True),
+        ("axpy", False),
+        ("/axp/", True),
+        ("/^axp/", False),
+        ("gemm\nsaxpy", True),
+    ],
+)
 def test_kernels_are_chosen_by_name(patterns: str, is_traced: bool, tmp_path: Path) -> None:
     outcome = run(PLAIN, tmp_path, KTRACE_KERNELS=patterns)
 
@@ -220,9 +247,7 @@ def test_kernels_are_chosen_by_name(patterns: str, is_traced: bool, tmp_path: Pa
 def test_a_grid_that_is_too_large_for_the_memory_is_claimed_by_its_first_waves(
     tmp_path: Path,
 ) -> None:
-    outcome = run(
-        f"{HOST}host.launch(grid=(100, 1, 1))\n{RIGHT}", tmp_path, KTRACE_MEMORY="65536"
-    )
+    outcome = run(f"{HOST}host.launch(grid=(100, 1, 1))\n{RIGHT}", tmp_path, KTRACE_MEMORY="65536")
 
     (dispatch,) = outcome.recording.dispatches
     record = dispatch.record
@@ -239,8 +264,14 @@ def test_the_status_file_tells_what_the_recording_tells(tmp_path: Path) -> None:
 
     status, end = outcome.status, outcome.recording.end
     assert (status.launches, status.annotated_launches, status.dispatches) == (5, 5, 5)
-    assert (status.code_objects, status.annotated_code_objects, status.annotated_kernels) == (1, 1, 1)
-    assert [int(end[name]) for name in ("code_objects", "annotated_kernels", "launches", "dispatches")] == [1, 1, 5, 5]
+    assert (status.code_objects, status.annotated_code_objects, status.annotated_kernels) == (
+        1,
+        1,
+        1,
+    )
+    assert [
+        int(end[name]) for name in ("code_objects", "annotated_kernels", "launches", "dispatches")
+    ] == [1, 1, 5, 5]
     assert status.size == outcome.path.stat().st_size
     assert (status.is_software, status.is_closed, status.output_failed) == (True, True, False)
     assert (status.output, status.message, status.losses) == (outcome.path, "", {})

@@ -126,7 +126,9 @@ print(by_version == by_name, own.dlvsym(host.hip._handle, b"hipInit", b"hip_99.9
 
 
 def test_a_program_without_hip_is_left_alone(tmp_path: Path) -> None:
-    outcome = run_preloaded([sys.executable, "-c", "print('hello')"], tmp_path, preload_device=False)
+    outcome = run_preloaded(
+        [sys.executable, "-c", "print('hello')"], tmp_path, preload_device=False
+    )
 
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "hello\n", "")
     assert outcome.statuses == []

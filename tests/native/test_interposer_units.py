@@ -1,4 +1,4 @@
-"""Parts of the interposer on files and numbers, under the address and undefined-behaviour sanitizers."""
+"""Parts of the interposer on files and numbers, under the address and undefined sanitizers."""
 
 import hashlib
 import os
@@ -15,10 +15,30 @@ from support.preloaded import ROOT, SAXPY, SAXPY_UNTRACED
 
 INTERPOSER = ROOT / "preload" / "interposer"
 SOURCES = (
-    "arguments", "bundle", "clocks", "code_object", "config", "copy_back", "crc32", "decompress", "device",
-    "elf_image", "hip_library", "kfd", "loader", "losses", "metadata", "msgpack", "notes", "own_thread",
-    "program", "registry", "sha256", "sizing", "status",
-)  # fmt: skip
+    "arguments",
+    "bundle",
+    "clocks",
+    "code_object",
+    "config",
+    "copy_back",
+    "crc32",
+    "decompress",
+    "device",
+    "elf_image",
+    "hip_library",
+    "kfd",
+    "loader",
+    "losses",
+    "metadata",
+    "msgpack",
+    "notes",
+    "own_thread",
+    "program",
+    "registry",
+    "sha256",
+    "sizing",
+    "status",
+)
 GEMM = ROOT / "samples" / "gemm" / "gemm.gfx950.co"
 Probe = Callable[..., str]
 
@@ -32,21 +52,34 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Probe:
     path = tmp_path_factory.mktemp("probe") / "probe"
     subprocess.run(
         [
-            compiler, "-std=c++17", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-            '-DKTRACE_PRELOAD_VERSION="0"', f"-I{INTERPOSER}", f"-I{ROOT / 'preload' / 'include'}",
+            compiler,
+            "-std=c++17",
+            "-O0",
+            "-fsanitize=address,undefined",
+            "-fno-sanitize-recover=all",
+            '-DKTRACE_PRELOAD_VERSION="0"',
+            f"-I{INTERPOSER}",
+            f"-I{ROOT / 'preload' / 'include'}",
             ROOT / "tests" / "native" / "interposer_probe.cpp",
-            *(INTERPOSER / f"{name}.cpp" for name in SOURCES), "-ldl", "-lpthread", "-o", path,
+            *(INTERPOSER / f"{name}.cpp" for name in SOURCES),
+            "-ldl",
+            "-lpthread",
+            "-o",
+            path,
         ],
         check=True,
-    )  # fmt: skip
+    )
 
     def run(*arguments: object, **environment: str) -> str:
         own = {name: value for name, value in os.environ.items() if not name.startswith("KTRACE_")}
         done = subprocess.run(
             [path, *map(str, arguments)],
             env={**own, "KTRACE_SESSION_DIR": "/tmp", **environment},
-            capture_output=True, text=True, check=False, timeout=300,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
@@ -77,7 +110,11 @@ def test_sums_are_those_of_zlib_and_hashlib(size: int, probe: Probe, tmp_path: P
 
 
 def test_an_annotated_kernel_is_found_with_its_argument(probe: Probe) -> None:
-    assert rows(probe("code", SAXPY)) == [["container", ""], ["object", "", "gfx942", ""], SAXPY_ROW]
+    assert rows(probe("code", SAXPY)) == [
+        ["container", ""],
+        ["object", "", "gfx942", ""],
+        SAXPY_ROW,
+    ]
 
 
 def test_a_code_object_without_annotations_has_no_annotated_kernel(probe: Probe) -> None:
@@ -146,14 +183,18 @@ def test_what_is_wrong_with_a_container_is_said(probe: Probe, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("device", "builds", "expected"),
     [
-        ("gfx942:sramecc+:xnack-", ["gfx942:sramecc-=plain", "gfx942:sramecc+=annotated"], "annotated"),
+        (
+            "gfx942:sramecc+:xnack-",
+            ["gfx942:sramecc-=plain", "gfx942:sramecc+=annotated"],
+            "annotated",
+        ),
         ("gfx942:sramecc+:xnack-", ["gfx950=annotated", "gfx942=plain"], "plain"),
         ("gfx942:sramecc+:xnack-", ["gfx9-4-generic=plain", "gfx942=annotated"], "annotated"),
         ("gfx950:sramecc+:xnack-", ["gfx9-4-generic=annotated", "gfx942=plain"], "annotated"),
         ("gfx942:sramecc+:xnack-", ["gfx942:xnack+=annotated"], "plain"),
         ("gfx90a:sramecc+:xnack-", ["gfx9-4-generic=annotated"], "plain"),
     ],
-)  # fmt: skip
+)
 def test_the_build_that_hip_picks_is_picked(
     device: str, builds: list[str], expected: str, probe: Probe
 ) -> None:
@@ -171,17 +212,34 @@ def test_the_build_that_hip_picks_is_picked(
         ("4 1 1 256 1 1", 9000, {"KTRACE_WORDS": "32"}, "mode 0 words 32 slots 16 expected 16"),
         ("4 1 1 256 1 1", 0, {"KTRACE_MEMORY": "65536"}, "mode 0 words 128 slots 16 expected 16"),
         ("100 1 1 256 1 1", 0, {"KTRACE_MEMORY": "65536"}, "mode 1 words 64 slots 63 expected 400"),
-        ("4 1 1 256 1 1", 0, {"KTRACE_WORDS": "4096", "KTRACE_MEMORY": "65536"},
-         "mode 1 words 4096 slots 1 expected 16"),
-        ("4 1 1 256 1 1", 0, {"KTRACE_WORDS": "8192", "KTRACE_MEMORY": "65536"},
-         "mode 1 words 8192 slots 0 expected 16"),
-        ("4294967295 4294967295 4294967295 1024 1 1", 0, {"KTRACE_MEMORY": "65536"},
-         "mode 1 words 64 slots 63 expected 9223372036854775807"),
-        ("10 4 2 256 1 1", 0, {"KTRACE_BLOCKS": "1:8:2,2:,1"}, "mode 0 words 8192 slots 320 expected 32"),
+        (
+            "4 1 1 256 1 1",
+            0,
+            {"KTRACE_WORDS": "4096", "KTRACE_MEMORY": "65536"},
+            "mode 1 words 4096 slots 1 expected 16",
+        ),
+        (
+            "4 1 1 256 1 1",
+            0,
+            {"KTRACE_WORDS": "8192", "KTRACE_MEMORY": "65536"},
+            "mode 1 words 8192 slots 0 expected 16",
+        ),
+        (
+            "4294967295 4294967295 4294967295 1024 1 1",
+            0,
+            {"KTRACE_MEMORY": "65536"},
+            "mode 1 words 64 slots 63 expected 9223372036854775807",
+        ),
+        (
+            "10 4 2 256 1 1",
+            0,
+            {"KTRACE_BLOCKS": "1:8:2,2:,1"},
+            "mode 0 words 8192 slots 320 expected 32",
+        ),
         ("10 4 2 256 1 1", 0, {"KTRACE_BLOCKS": "20:"}, "mode 0 words 8192 slots 320 expected 0"),
         ("2 1 1 1024 8 1", 0, {"KTRACE_WAVES": "0,31"}, "mode 0 words 8192 slots 256 expected 196"),
     ],
-)  # fmt: skip
+)
 def test_a_launch_gets_the_buffer_of_the_rule(
     shape: str, attempted: int, environment: dict[str, str], expected: str, probe: Probe
 ) -> None:
@@ -213,9 +271,15 @@ def test_a_header_tells_where_the_words_are(
 
 def test_the_environment_is_read(probe: Probe) -> None:
     text = probe(
-        "config", KTRACE_MEMORY="65536", KTRACE_WORDS="32", KTRACE_BLOCKS="5,*,2::4", KTRACE_WAVES="0,2-3",
-        KTRACE_XCC="31", KTRACE_OUTPUT="/a/b.bin", KTRACE_OUTPUT_DIR="/c",
-    )  # fmt: skip
+        "config",
+        KTRACE_MEMORY="65536",
+        KTRACE_WORDS="32",
+        KTRACE_BLOCKS="5,*,2::4",
+        KTRACE_WAVES="0,2-3",
+        KTRACE_XCC="31",
+        KTRACE_OUTPUT="/a/b.bin",
+        KTRACE_OUTPUT_DIR="/c",
+    )
 
     assert text.splitlines() == [
         "memory 65536 words 32 waves 0xd xcc 0x80000000",

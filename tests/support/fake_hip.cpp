@@ -1,9 +1,10 @@
 // A stand-in for HIP on hardware, where a fault or a moment must be forced: it runs no kernel.
 //
-// A launch writes, in place of the kernel, one finished wave with a MARK into slot 0 of the trace buffer, which is the
-// launch's last argument. Environment: FAKE_POLLS (an event is ready at its nth query), FAKE_HANGING_STREAM (events on
-// the first stream that was created are never ready), FAKE_MEMORY (largest hipMalloc), FAKE_FAILING (name of a function
-// that fails), FAKE_ASYNC_ERROR (the code that every event ends with).
+// A launch writes, in place of the kernel, one finished wave with a MARK into slot 0 of the trace buffer,
+// which is the launch's last argument. Environment: FAKE_POLLS (an event is ready at its nth query),
+// FAKE_HANGING_STREAM (events on the first stream that was created are never ready), FAKE_MEMORY (largest
+// hipMalloc), FAKE_FAILING (name of a function that fails), FAKE_ASYNC_ERROR (the code that every event ends
+// with).
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -46,8 +47,8 @@ int answer(const char* function, int error = 0) {
 // Application streams are numbered before ours, which is non-blocking.
 bool is_hanging(const void* stream) {
   const auto* known = static_cast<const Stream*>(stream);
-  return std::getenv("FAKE_HANGING_STREAM") && reinterpret_cast<std::uintptr_t>(stream) > 2 && known->number == 0 &&
-         known->flags == 0;
+  return std::getenv("FAKE_HANGING_STREAM") && reinterpret_cast<std::uintptr_t>(stream) > 2 &&
+         known->number == 0 && known->flags == 0;
 }
 
 void run_kernel(void* const* params) {
@@ -74,7 +75,8 @@ void run_kernel(void* const* params) {
 void copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
                std::size_t height) {
   for (std::size_t row = 0; row < height; ++row)
-    std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
+    std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch,
+                width);
 }
 
 }  // namespace
@@ -85,11 +87,14 @@ FAKE_EXPORT int hipSetDevice(int) { return answer("hipSetDevice"); }
 FAKE_EXPORT int hipGetLastError() { return std::exchange(last_error, 0); }
 FAKE_EXPORT int hipPeekAtLastError() { return last_error; }
 FAKE_EXPORT const char* hipGetErrorName(int error) {
-  return error == out_of_memory ? "hipErrorOutOfMemory" : error == unknown ? "hipErrorUnknown" : "hipErrorOther";
+  return error == out_of_memory ? "hipErrorOutOfMemory"
+         : error == unknown     ? "hipErrorUnknown"
+                                : "hipErrorOther";
 }
 FAKE_EXPORT int hipMalloc(void** memory, std::size_t size) {
   *memory = nullptr;
-  if (size > static_cast<std::size_t>(number_of("FAKE_MEMORY", 1L << 40))) return answer("hipMalloc", out_of_memory);
+  if (size > static_cast<std::size_t>(number_of("FAKE_MEMORY", 1L << 40)))
+    return answer("hipMalloc", out_of_memory);
   *memory = std::malloc(size);
   std::memset(*memory, 0xcd, size);  // what was there before
   return answer("hipMalloc");
@@ -113,8 +118,8 @@ FAKE_EXPORT int hipMemcpy2DAsync(void* to, std::size_t to_pitch, const void* fro
 FAKE_EXPORT int hipMemsetAsync(void* memory, int value, std::size_t size, void*) {
   return std::memset(memory, value, size), answer("hipMemsetAsync");
 }
-FAKE_EXPORT int hipMemset2DAsync(void* memory, std::size_t pitch, int value, std::size_t width, std::size_t height,
-                                 void*) {
+FAKE_EXPORT int hipMemset2DAsync(void* memory, std::size_t pitch, int value, std::size_t width,
+                                 std::size_t height, void*) {
   for (std::size_t row = 0; row < height; ++row)
     std::memset(static_cast<char*>(memory) + row * pitch, value, width);
   return answer("hipMemset2DAsync");
@@ -131,7 +136,9 @@ FAKE_EXPORT int hipEventCreateWithFlags(void** event, unsigned) {
   *event = new Event;
   return answer("hipEventCreateWithFlags");
 }
-FAKE_EXPORT int hipEventDestroy(void* event) { return delete static_cast<Event*>(event), answer("hipEventDestroy"); }
+FAKE_EXPORT int hipEventDestroy(void* event) {
+  return delete static_cast<Event*>(event), answer("hipEventDestroy");
+}
 FAKE_EXPORT int hipEventRecord(void* event, void* stream) {
   static_cast<Event*>(event)->stream = stream;
   static_cast<Event*>(event)->queries = 0;
@@ -139,7 +146,8 @@ FAKE_EXPORT int hipEventRecord(void* event, void* stream) {
 }
 FAKE_EXPORT int hipEventQuery(void* event) {
   auto* known = static_cast<Event*>(event);
-  if (is_hanging(known->stream) || ++known->queries < number_of("FAKE_POLLS", 1)) return last_error = not_ready;
+  if (is_hanging(known->stream) || ++known->queries < number_of("FAKE_POLLS", 1))
+    return last_error = not_ready;
   return answer("hipEventQuery", static_cast<int>(number_of("FAKE_ASYNC_ERROR", 0)));
 }
 FAKE_EXPORT int hipModuleLoadData(void** module, const void*) {
@@ -151,10 +159,12 @@ FAKE_EXPORT int hipModuleGetFunction(void** function, void*, const char*) {
   *function = std::malloc(1);
   return answer("hipModuleGetFunction");
 }
-FAKE_EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                      void*, void** params, void**) {
+FAKE_EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                      unsigned, void*, void** params, void**) {
   const int error = answer("hipModuleLaunchKernel");
   if (error == 0) run_kernel(params);
   return error;
 }
-FAKE_EXPORT int hipRuntimeGetVersion(int* version) { return *version = hip_version, answer("hipRuntimeGetVersion"); }
+FAKE_EXPORT int hipRuntimeGetVersion(int* version) {
+  return *version = hip_version, answer("hipRuntimeGetVersion");
+}

@@ -61,7 +61,9 @@ class Host:
     def copy(self, array: Any) -> ctypes.c_void_p:
         pointer, size = ctypes.c_void_p(), ctypes.c_size_t(array.nbytes)
         self.check(self.hip.hipMalloc(ctypes.byref(pointer), size))
-        self.check(self.hip.hipMemcpy(pointer, ctypes.c_void_p(array.ctypes.data), size, HOST_TO_DEVICE))
+        self.check(
+            self.hip.hipMemcpy(pointer, ctypes.c_void_p(array.ctypes.data), size, HOST_TO_DEVICE)
+        )
         return pointer
 
     def places(self) -> Any:
@@ -80,8 +82,14 @@ class Host:
             END,
         )
 
-    def launch(self, call: str = "hipModuleLaunchKernel", *, extra: bool = False,
-               stream: Any = None, grid: Sequence[int] = GRID) -> int:  # fmt: skip
+    def launch(
+        self,
+        call: str = "hipModuleLaunchKernel",
+        *,
+        extra: bool = False,
+        stream: Any = None,
+        grid: Sequence[int] = GRID,
+    ) -> int:
         """Launch through `call`; return its status."""
         lists = (None, self.extra()) if extra else (self.places(), None)
         function = getattr(self.hip, call)
@@ -89,7 +97,9 @@ class Host:
         if call.startswith(("hipExt", "_Z24hipExt")):  # counts work-items
             items = [blocks * size for blocks, size in zip(grid, BLOCK, strict=True)]
             shared = ctypes.c_size_t(0)
-            return int(function(self.function, *items, *BLOCK, shared, stream, *lists, None, None, 0))
+            return int(
+                function(self.function, *items, *BLOCK, shared, stream, *lists, None, None, 0)
+            )
         if call.startswith(("hipHcc", "_Z24hipHcc")):
             items = [blocks * size for blocks, size in zip(grid, BLOCK, strict=True)]
             shared = ctypes.c_size_t(0)

@@ -59,8 +59,8 @@ def run_preloaded(
 ) -> Outcome:
     """Run `program`; KTRACE_OUTPUT is run.bin in `folder`.
 
-    Not traced: without the interposer. Without `preload_device` the program has to find HIP by name,
-    as on a machine with ROCm.
+    Not traced: without the interposer. Without `preload_device` the program has to find HIP
+    by name, as on a machine with ROCm.
     """
     session = folder / "session"
     session.mkdir(parents=True, exist_ok=True)

@@ -57,8 +57,11 @@ class ElfFile {
       throw LoadError(std::string(what) + " have entries of " + std::to_string(stride) + " bytes, not " +
                       std::to_string(sizeof(T)));
     }
+    // Before anything is allocated: a damaged count may ask for terabytes, or overflow the product.
+    const uint64_t length = count > m_size / stride ? m_size + 1 : count * stride;
+    const uint8_t* source = bytes(offset, length, what);
     std::vector<T> table(static_cast<size_t>(count));
-    std::memcpy(table.data(), bytes(offset, count * stride, what), static_cast<size_t>(count * stride));
+    std::memcpy(table.data(), source, static_cast<size_t>(length));
     return table;
   }
 

@@ -154,6 +154,12 @@ void access(Wave& wave, const Inst& inst) {
   count(wave, inst, Move::writes_memory ? clock_model::vmem_store_latency : clock_model::vmem_load_latency);
 }
 
+// For move_handler.
+template <typename Move>
+struct Access {
+  static void run(Wave& wave, const Inst& inst) { access<Move>(wave, inst); }
+};
+
 void atomic(Wave& wave, const Inst& inst) {
   const auto op = static_cast<AtomicOp>(inst.op);
   const unsigned size = atomic_dwords(op) * 4;
@@ -225,54 +231,10 @@ Handler flat_handler(const Inst& inst) {
   if (inst.to_lds) {
     return inst.segment == Segment::global ? load_lds_handler(inst.op) : nullptr;
   }
-  switch (inst.op) {
-    case 16:
-      return access<LoadLane<1, false, Half::whole>>;
-    case 17:
-      return access<LoadLane<1, true, Half::whole>>;
-    case 18:
-      return access<LoadLane<2, false, Half::whole>>;
-    case 19:
-      return access<LoadLane<2, true, Half::whole>>;
-    case 20:
-      return access<LoadLane<4, false, Half::whole>>;
-    case 21:
-      return access<LoadLane<8, false, Half::whole>>;
-    case 22:
-      return access<LoadLane<12, false, Half::whole>>;
-    case 23:
-      return access<LoadLane<16, false, Half::whole>>;
-    case 24:
-      return access<StoreLane<1, Half::whole>>;
-    case 25:
-      return access<StoreLane<1, Half::high>>;
-    case 26:
-      return access<StoreLane<2, Half::whole>>;
-    case 27:
-      return access<StoreLane<2, Half::high>>;
-    case 28:
-      return access<StoreLane<4, Half::whole>>;
-    case 29:
-      return access<StoreLane<8, Half::whole>>;
-    case 30:
-      return access<StoreLane<12, Half::whole>>;
-    case 31:
-      return access<StoreLane<16, Half::whole>>;
-    case 32:
-      return access<LoadLane<1, false, Half::low>>;
-    case 33:
-      return access<LoadLane<1, false, Half::high>>;
-    case 34:
-      return access<LoadLane<1, true, Half::low>>;
-    case 35:
-      return access<LoadLane<1, true, Half::high>>;
-    case 36:
-      return access<LoadLane<2, false, Half::low>>;
-    case 37:
-      return access<LoadLane<2, false, Half::high>>;
-    default:
-      return is_atomic(inst.op) && inst.segment != Segment::scratch ? atomic : nullptr;
+  if (const Handler handler = move_handler<Access>(inst.op)) {
+    return handler;
   }
+  return is_atomic(inst.op) && inst.segment != Segment::scratch ? atomic : nullptr;
 }
 
 }  // namespace ktrace::softdev

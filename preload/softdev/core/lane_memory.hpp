@@ -114,4 +114,57 @@ inline void atomic_lane(AtomicOp op, const uint32_t* data, uint32_t* result, uns
   }
 }
 
+// FLAT and MUBUF number their loads and stores alike.
+template <template <typename Move> class Access>
+Handler move_handler(uint16_t op) {
+  switch (op) {
+    case 16:
+      return Access<LoadLane<1, false, Half::whole>>::run;
+    case 17:
+      return Access<LoadLane<1, true, Half::whole>>::run;
+    case 18:
+      return Access<LoadLane<2, false, Half::whole>>::run;
+    case 19:
+      return Access<LoadLane<2, true, Half::whole>>::run;
+    case 20:
+      return Access<LoadLane<4, false, Half::whole>>::run;
+    case 21:
+      return Access<LoadLane<8, false, Half::whole>>::run;
+    case 22:
+      return Access<LoadLane<12, false, Half::whole>>::run;
+    case 23:
+      return Access<LoadLane<16, false, Half::whole>>::run;
+    case 24:
+      return Access<StoreLane<1, Half::whole>>::run;
+    case 25:
+      return Access<StoreLane<1, Half::high>>::run;
+    case 26:
+      return Access<StoreLane<2, Half::whole>>::run;
+    case 27:
+      return Access<StoreLane<2, Half::high>>::run;
+    case 28:
+      return Access<StoreLane<4, Half::whole>>::run;
+    case 29:
+      return Access<StoreLane<8, Half::whole>>::run;
+    case 30:
+      return Access<StoreLane<12, Half::whole>>::run;
+    case 31:
+      return Access<StoreLane<16, Half::whole>>::run;
+    case 32:
+      return Access<LoadLane<1, false, Half::low>>::run;
+    case 33:
+      return Access<LoadLane<1, false, Half::high>>::run;
+    case 34:
+      return Access<LoadLane<1, true, Half::low>>::run;
+    case 35:
+      return Access<LoadLane<1, true, Half::high>>::run;
+    case 36:
+      return Access<LoadLane<2, false, Half::low>>::run;
+    case 37:
+      return Access<LoadLane<2, false, Half::high>>::run;
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace ktrace::softdev

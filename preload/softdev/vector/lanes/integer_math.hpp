@@ -143,7 +143,7 @@ inline int32_t extract_bits_signed(int32_t a, uint32_t offset, uint32_t width) {
   // A field that runs past bit 31 gets copies of the sign: the shift to the top stops at 0.
   const uint32_t to_top = start + count < 32u ? 32u - start - count : 0u;
   const uint32_t back = start + count < 32u ? 32u - count : start;
-  const int32_t field = static_cast<int32_t>(as_unsigned(a) << to_top) >> (back & 31u);
+  const int32_t field = static_cast<int32_t>(as_unsigned(a) << (to_top & 31u)) >> (back & 31u);
   return count == 0 ? 0 : field;
 }
 inline uint32_t reverse_bits(uint32_t a) {
