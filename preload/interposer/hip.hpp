@@ -8,14 +8,12 @@
 namespace ktrace {
 
 using hipError_t = int;
-using hipDevice_t = int;
 using hipModule_t = struct ihipModule_t*;
 using hipFunction_t = struct ihipModuleSymbol_t*;
 using hipStream_t = struct ihipStream_t*;
 using hipEvent_t = struct ihipEvent_t*;
 using hipGraph_t = struct ihipGraph*;
 using hipGraphNode_t = struct hipGraphNode*;
-using hipGraphExec_t = struct hipGraphExec*;
 
 struct Dim3 {
   std::uint32_t x, y, z;
@@ -63,7 +61,6 @@ struct hipFunctionLaunchParams {
 inline constexpr hipError_t hip_success = 0;
 inline constexpr hipError_t hip_error_shared_object_init_failed = 303;
 inline constexpr hipError_t hip_error_not_ready = 600;
-inline constexpr hipError_t hip_error_not_supported = 801;
 
 inline constexpr int hip_memcpy_host_to_device = 1;
 inline constexpr int hip_memcpy_device_to_host = 2;
@@ -166,7 +163,6 @@ struct DeviceProperties {
   X(hipError_t, hipPeekAtLastError, ())                                                             \
   X(hipError_t, hipGetLastError, ())                                                                \
   X(const char*, hipGetErrorName, (hipError_t))                                                     \
-  X(const char*, hipKernelNameRef, (hipFunction_t))                                                 \
   X(hipError_t, hipFree, (void*))                                                                   \
   X(hipError_t, hipHostMalloc, (void**, std::size_t, unsigned))                                     \
   X(hipError_t, hipHostFree, (void*))                                                               \

@@ -109,7 +109,10 @@ int hip_library_of_caller(const void* return_address, const char* name) {
   Libraries& all = libraries();
   static std::atomic<unsigned long long> looked_at{0};
   const unsigned long long loads = objects_loaded_so_far();
-  if (looked_at.exchange(loads) != loads) add_loaded_libraries();
+  if (looked_at != loads) {
+    add_loaded_libraries();
+    looked_at = loads;  // afterwards: a second thread that comes meanwhile must look for itself
+  }
   if (all.count < 2) return 0;
 
   const std::string caller = object_path(return_address);

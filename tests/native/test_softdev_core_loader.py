@@ -148,9 +148,14 @@ def test_flipped_bytes_never_crash_the_loader() -> None:
 
 def test_a_dynamic_section_of_terabytes_is_explained_before_memory_is_asked_for() -> None:
     damaged = bytearray(image())
-    offset, count = struct.unpack_from("<Q", damaged, 32)[0], struct.unpack_from("<H", damaged, 56)[0]
+    offset, count = (
+        struct.unpack_from("<Q", damaged, 32)[0],
+        struct.unpack_from("<H", damaged, 56)[0],
+    )
     headers = [offset + 56 * i for i in range(count)]
-    (dynamic,) = [at for at in headers if struct.unpack_from("<I", damaged, at)[0] == 2]  # PT_DYNAMIC
+    (dynamic,) = [
+        at for at in headers if struct.unpack_from("<I", damaged, at)[0] == 2
+    ]  # PT_DYNAMIC
     struct.pack_into("<Q", damaged, dynamic + 32, 1 << 44)
 
     statuses, errors = load([bytes(damaged)])

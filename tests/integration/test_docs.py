@@ -1,0 +1,68 @@
+"""What the documents show is what the commands print."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def shown(document: str) -> str:
+    """Return a document's indented blocks as text, without their indent and trailing spaces."""
+    lines = (ROOT / document).read_text().splitlines()
+    return "\n".join(line[4:].rstrip() for line in lines if line.startswith("    ") or not line)
+
+
+def without_size(text: str) -> str:
+    """Leave out the recording's size, which depends on the length of the command."""
+    return re.sub(r"\([\d.]+ KiB\)", "(SIZE)", text)
+
+
+def command(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ktrace_cli", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording of the README's demo."""
+    recording = tmp_path_factory.mktemp("demo") / "demo.bin"
+    program = (sys.executable, "samples/gemm/run.py")
+    command("run", "--device", "soft", "-o", recording, "--", *program)
+    return recording
+
+
+def test_the_readmes_summary_is_what_summary_prints(demo: Path) -> None:
+    printed = "\n".join(line.rstrip() for line in command("summary", demo).stdout.splitlines())
+
+    assert printed.strip() in shown("README.md")
+
+
+def test_every_path_that_the_readme_names_exists() -> None:
+    text = (ROOT / "README.md").read_text()
+    named = [part.split(")")[0] for part in text.split("](")[1:] if not part.startswith("http")]
+
+    missing = [path for path in named if not (ROOT / path).exists()]
+    assert named
+    assert missing == []
+
+
+def test_run_says_what_its_page_shows(demo: Path, tmp_path: Path) -> None:
+    program = (sys.executable, ROOT / "samples/gemm/run.py")
+
+    done = command("run", "--device", "soft", "-o", "demo.bin", "--", *program, cwd=tmp_path)
+
+    assert without_size(done.stderr.strip()) in without_size(shown("docs/reference/cli-run.md"))
