@@ -7,6 +7,7 @@
  * `src/ktrace_cli/trace_file/layout.py` mirrors this file; tests/format/test_layout.py lets the C compiler print every
  * offset, size and enumerator and compares. docs/reference/format.md explains it in prose.
  */
+/* clang-format off: the comments beside the fields are the reference */
 #ifndef KTRACE_FORMAT_H
 #define KTRACE_FORMAT_H
 
