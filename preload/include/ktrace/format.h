@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The ktrace format: ELF notes, trace buffer, recording file. Knows no reader and no writer.
  *
  * C11 and C++17, for the host and for the device, with no include: the compiler's own type macros stand in for
@@ -7,7 +8,6 @@
  * `src/ktrace_cli/trace_file/layout.py` mirrors this file; tests/format/test_layout.py lets the C compiler print every
  * offset, size and enumerator and compares. docs/reference/format.md explains it in prose.
  */
-/* clang-format off: the comments beside the fields are the reference */
 #ifndef KTRACE_FORMAT_H
 #define KTRACE_FORMAT_H
 
