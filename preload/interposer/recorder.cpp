@@ -141,7 +141,7 @@ std::uint64_t Recorder::completion_time(const PendingDispatch& pending) {
 }
 
 bool Recorder::record(const PendingDispatch& pending, CopiedDispatch copied) {
-  if (has_failed() || !begin_file() || !write_device(*pending.device) ||
+  if (has_failed() || !begin_file(pending) || !write_device(*pending.device) ||
       !write_code_object(*pending.kernel->code_object) || !write_kernel(*pending.kernel))
     return false;
   ktrace_dispatch_record record = pending.record;

@@ -59,9 +59,9 @@ class Recorder {
 
   std::uint64_t completion_time(const PendingDispatch& pending);
 
-  bool begin_file();
+  bool begin_file(const PendingDispatch& first);
   bool append(ktrace_chunk_type type, Payload payload);
-  bool write_process();
+  bool write_process(const PendingDispatch& first);
   bool write_device(const Device& device);
   bool write_code_object(const CodeObject& object);
   bool write_kernel(const Kernel& kernel);

@@ -58,7 +58,7 @@ bool Recorder::append(ktrace_chunk_type type, Payload payload) {
   return false;
 }
 
-bool Recorder::begin_file() {
+bool Recorder::begin_file(const PendingDispatch& first) {
   if (m_file.is_open()) return true;
   std::string trouble;
   if (!m_file.create(m_config.output, m_config.output_dir, short_program_name(), &trouble)) {
@@ -69,17 +69,22 @@ bool Recorder::begin_file() {
   }
   m_status->set_output(m_file.path());
   m_status->add_bytes(m_file.size());
-  return write_process();
+  return write_process(first);
 }
 
-bool Recorder::write_process() {
-  const HostClocks clocks = read_host_clocks();
+// The model knows no date, and what differs between two runs stays out of its recordings.
+bool Recorder::write_process(const PendingDispatch& first) {
   ktrace_process_record record{};
-  record.pid = static_cast<ktrace_u32>(getpid());
-  record.parent_pid = static_cast<ktrace_u32>(getppid());
-  record.boottime_ns = clocks.boottime_ns;
-  record.monotonic_ns = clocks.monotonic_ns;
-  record.realtime_ns = clocks.realtime_ns;
+  if (first.hip->is_software()) {
+    record.boottime_ns = first.record.launched_ns;
+  } else {
+    const HostClocks clocks = read_host_clocks();
+    record.pid = static_cast<ktrace_u32>(getpid());
+    record.parent_pid = static_cast<ktrace_u32>(getppid());
+    record.boottime_ns = clocks.boottime_ns;
+    record.monotonic_ns = clocks.monotonic_ns;
+    record.realtime_ns = clocks.realtime_ns;
+  }
   std::vector<std::string> strings{host_name(), working_folder(), program_path()};
   append_arguments(&strings);
   return append(KTRACE_CHUNK_PROCESS, payload_with_strings(record, strings));

@@ -166,7 +166,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Process:
-    """The process that was recorded."""
+    """The process that was recorded. On the software device ids and calendar clocks are 0."""
 
     pid: int
     parent_pid: int

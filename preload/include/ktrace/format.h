@@ -224,7 +224,9 @@ struct ktrace_chunk_header {
 
 /* Strings in records: `strings_size` bytes of NUL-terminated UTF-8 after the struct, then zeros to a multiple of 8. */
 
-/* Strings: host name, working folder, executable, then the arguments. All three clocks were read at one moment. */
+/* Strings: host name, working folder, executable, then the arguments. All three clocks were read at one moment.
+ * On the software device both ids, monotonic_ns and realtime_ns are 0 and boottime_ns is the model's, so that two runs of one
+ * program give the same bytes. */
 struct ktrace_process_record {
   ktrace_u32 pid;
   ktrace_u32 parent_pid;

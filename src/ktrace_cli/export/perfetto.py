@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -96,8 +97,11 @@ def _descriptors(timeline: Timeline, tree: TrackTree) -> bytes:
 
 def _process(timeline: Timeline) -> bytes:
     process = timeline.process
-    fields = [number(1, process.pid if process else 0)]
     arguments = process.arguments if process else ()
+    if process is None or process.pid == 0:  # Perfetto's process 0 is the idle task
+        name = shlex.join(arguments) if arguments else "unknown process"
+        return message(1, message(60, number(1, PROCESS_TRACK), text(2, name)))
+    fields = [number(1, process.pid)]
     fields += [text(2, argument) for argument in arguments]
     fields.append(text(6, arguments[0] if arguments else "unknown process"))
     if any(device.is_software for device in timeline.devices):
@@ -127,7 +131,7 @@ def _state(timeline: Timeline, interned: Interned, zero: int) -> bytes:
     if process is not None:
         since = zero - process.boottime_ns
         for clock, at in ((_MONOTONIC, process.monotonic_ns), (_REALTIME, process.realtime_ns)):
-            if at + since >= 0:
+            if at and at + since >= 0:
                 clocks.append(_clock(clock, at + since))
     snapshot = message(1, _SEQUENCE_FIELDS, message(6, *clocks))
     defaults = message(59, number(58, _DELTA_CLOCK))
