@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import nox
 
@@ -13,6 +14,7 @@ nox.options.default_venv_backend = "venv"
 nox.options.reuse_existing_virtualenvs = True
 
 ROOT = Path(__file__).parent
+RUFF = "0.17.6"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
@@ -40,9 +42,19 @@ def install(session: nox.Session, extras: str = "") -> None:
     session.install(f".{extras}")
 
 
+def project() -> dict[str, Any]:
+    """Read what pyproject.toml says of the project."""
+    return nox.project.load_toml("pyproject.toml")["project"]
+
+
 def dependencies() -> list[str]:
     """List what the package depends on: enough for what only reads its source."""
-    return nox.project.load_toml("pyproject.toml")["project"]["dependencies"]
+    return project()["dependencies"]
+
+
+def extra(name: str) -> list[str]:
+    """List what an extra of the package depends on."""
+    return project()["optional-dependencies"][name]
 
 
 @nox.session
@@ -66,7 +78,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style: ruff for Python, clang-format for C++."""
-    session.install("ruff>=0.8", "clang-format==19.1.7")
+    session.install(f"ruff=={RUFF}", "clang-format==19.1.7")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     sources = [
@@ -98,7 +110,7 @@ def native(session: nox.Session) -> None:
     build = session.create_tmp()
     session.run(
         "cmake", "-S", ".", "-B", build, "-G", "Ninja", "-DKTRACE_WERROR=ON",
-        "-DSKBUILD_PROJECT_VERSION=0.1.0",
+        f"-DSKBUILD_PROJECT_VERSION={project()['version']}",
     )  # fmt: skip
     session.run("ninja", "-C", build)
 
@@ -106,7 +118,7 @@ def native(session: nox.Session) -> None:
 @nox.session
 def samples(session: nox.Session) -> None:
     """Rebuild the samples' code objects: with hipcc if there is one, else ziglang or clang-19."""
-    session.install("ziglang>=0.15")
+    session.install(*(need for need in extra("tests") if need.startswith("ziglang")))
     session.run("python", "samples/build.py", *session.posargs)
 
 

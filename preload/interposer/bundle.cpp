@@ -138,6 +138,15 @@ Unbundled unbundle(Bytes image) {
   return result;
 }
 
+std::uint64_t content_size_of_image(const void* image) {
+  const std::size_t size = size_of_image(image);
+  CompressedHeader header;
+  std::string ignored;
+  const Bytes all{static_cast<const std::uint8_t*>(image), size};
+  if (size == 0 || !is_compressed(all)) return size;
+  return read_compressed_header(all, &header, &ignored) ? header.content_size : 0;
+}
+
 std::size_t size_of_image(const void* image) {
   const auto* bytes = static_cast<const std::uint8_t*>(image);
   if (!bytes) return 0;

@@ -25,5 +25,7 @@ Unbundled unbundle(Bytes image);
 
 // The size of an image that is known by its address alone; 0 if it is of no kind that is known here.
 std::size_t size_of_image(const void* image);
+// The same after decompression, as its header claims.
+std::uint64_t content_size_of_image(const void* image);
 
 }  // namespace ktrace

@@ -31,7 +31,6 @@ struct Kernel {
 
   // Of all launches so far: the most words that a wave attempted, its header's included.
   mutable std::atomic<std::uint32_t> attempted_words{0};
-  mutable std::atomic<bool> said_claim{false};
   // Whether KTRACE_KERNELS asks for it: matching names takes longer than a launch.
   enum class Wanted : unsigned char { unknown, yes, no };
   mutable std::atomic<Wanted> wanted{Wanted::unknown};

@@ -1,13 +1,13 @@
 #include "config.hpp"
 
-#include <cxxabi.h>
 #include <fnmatch.h>
 #include <regex.h>
 #include <unistd.h>
 
 #include <climits>
 #include <cstdlib>
-#include <cstring>
+
+#include "kernel_name.hpp"
 
 #ifndef KTRACE_PRELOAD_VERSION
 #error "the build passes the project's version"
@@ -164,44 +164,6 @@ constexpr Variable variables[] = {
      "numbers and ranges from 0 to 31, such as 0,4-7"},
 };
 
-std::string demangled_by_runtime(const std::string& name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  std::string demangled = status == 0 && text ? text : "";
-  std::free(text);
-  return demangled;
-}
-
-void replace_all(std::string* text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text->find(from, at)) != std::string::npos; at += to.size())
-    text->replace(at, from.size(), to);
-}
-
-// The C++ runtimes of GCC 12 and before do not know _Float16 and __bf16. Two builtin types that no kernel's
-// parameters have stand in for them, because a builtin type does not change how the rest is numbered.
-std::string demangle(std::string name) {
-  std::string demangled = demangled_by_runtime(name);
-  if (!demangled.empty()) return demangled;
-  replace_all(&name, "DF16_", "Dd");
-  replace_all(&name, "DF16b", "De");
-  demangled = demangled_by_runtime(name);
-  replace_all(&demangled, "decimal64", "_Float16");
-  replace_all(&demangled, "decimal128", "__bf16");
-  return demangled;
-}
-
-// Neither the parameter that annotating adds nor the `void` that only template functions have is anybody's
-// idea of the kernel's name.
-std::string without_additions(std::string name) {
-  if (name.compare(0, 5, "void ") == 0) name.erase(0, 5);
-  for (const char* sink : {", ktrace::sink)", "(ktrace::sink)"}) {
-    const std::size_t length = std::strlen(sink);
-    if (name.size() >= length && name.compare(name.size() - length, length, sink) == 0)
-      return name.substr(0, name.size() - length) + (sink[0] == '(' ? "()" : ")");
-  }
-  return name;
-}
-
 bool matches(const std::string& pattern, const std::string& name) {
   if (is_regular_expression(pattern)) return RegularExpression(pattern).finds(name);
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
@@ -212,29 +174,41 @@ bool matches(const std::string& pattern, const std::string& name) {
 ConfigResult read_config() {
   Config config;
   config.session_dir = value_of(environment_session_dir);
-  if (config.session_dir.empty()) return {std::nullopt, ""};
+  if (config.session_dir.empty()) return {};
+  make_absolute(&config.session_dir);
+  ConfigResult result{std::nullopt, config.session_dir, ""};
   const std::string version = value_of(environment_version);
-  if (!version.empty() && version != KTRACE_PRELOAD_VERSION)
-    return {std::nullopt, "libktrace_preload.so is version " KTRACE_PRELOAD_VERSION ", `ktrace` is " +
-                              version + ": the program runs untraced"};
+  if (!version.empty() && version != KTRACE_PRELOAD_VERSION) {
+    result.trouble = "libktrace_preload.so is version " KTRACE_PRELOAD_VERSION ", `ktrace` is " + version +
+                     ": the program runs untraced";
+    return result;
+  }
   config.output = value_of(environment_output);
   config.output_dir = value_of(environment_output_dir);
   if (config.output_dir.empty()) config.output_dir = "ktrace_out";
-  make_absolute(&config.session_dir);
   make_absolute(&config.output);
   make_absolute(&config.output_dir);
   for (const Variable& variable : variables) {
     const std::string text = value_of(variable.name);
-    if (!text.empty() && !variable.parse(text, &config))
-      return {std::nullopt, std::string(variable.name) + " is `" + text + "`, not " + variable.expected +
-                                ": the program runs untraced"};
+    if (text.empty() || variable.parse(text, &config)) continue;
+    result.trouble = std::string(variable.name) + " is `" + text + "`, not " + variable.expected +
+                     ": the program runs untraced";
+    return result;
   }
-  return {config, ""};
+  result.config = std::move(config);
+  return result;
+}
+
+bool Config::has_filter() const {
+  const AxisFilter all;
+  for (const AxisFilter& axis : blocks)
+    if (axis.lo != all.lo || axis.hi != all.hi || axis.stride_mask != all.stride_mask) return true;
+  return wave_mask != all_numbers || xcc_mask != all_numbers;
 }
 
 bool is_kernel_wanted(const Config& config, const std::string& name) {
   if (config.kernels.empty()) return true;
-  const std::string demangled = without_additions(demangle(name));
+  const std::string demangled = demangled_kernel_name(name);
   // `gemm` means gemm<64, 32>(float const*, ...), too.
   const std::string identifier = demangled.substr(0, demangled.find_first_of("<("));
   for (const std::string& pattern : config.kernels)

@@ -26,6 +26,7 @@ inline constexpr std::uint64_t default_memory = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t smallest_memory = std::uint64_t{1} << 16;
 inline constexpr std::uint32_t smallest_words = 32;
 inline constexpr std::uint32_t largest_words = 1u << 20;
+inline constexpr std::uint32_t all_numbers = 0xffffffffu;
 
 // Blocks lo, lo + stride, lo + 2 stride ... below hi. A stride is a power of two, so that the device needs
 // only a mask.
@@ -43,13 +44,17 @@ struct Config {
   std::uint32_t words = 0;                // words of a wave's region; 0: by the sizing rule
   std::vector<std::string> kernels;       // patterns; empty: every annotated kernel
   AxisFilter blocks[3];
-  std::uint32_t wave_mask = 0xffffffffu;
-  std::uint32_t xcc_mask = 0xffffffffu;
+  std::uint32_t wave_mask = all_numbers;
+  std::uint32_t xcc_mask = all_numbers;
+
+  // Whether waves of a traced dispatch may be left out by choice.
+  bool has_filter() const;
 };
 
 struct ConfigResult {
   std::optional<Config> config;  // none: this process is not traced
-  std::string trouble;           // why not, as one line without a prefix; empty if nobody asked for tracing
+  std::string session_dir;       // "" if nobody asked for tracing
+  std::string trouble;           // why not, as one line without a prefix
 };
 
 ConfigResult read_config();

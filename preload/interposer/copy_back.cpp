@@ -40,6 +40,7 @@ Streams streams_of(const ktrace_wave_header& header, std::uint32_t region_log2) 
       static_cast<std::int64_t>(region) - static_cast<std::int64_t>(word_size) - side_cursor;
   const std::uint64_t side = side_bytes > 0 ? static_cast<std::uint64_t>(side_bytes) / word_size : 0;
   streams.attempted = words_of_header + main + side;
+  streams.dropped = main + side > capacity ? main + side - capacity : 0;
   streams.have_met = side > 0 && std::min(main, capacity) + std::min(side, capacity) > capacity;
   streams.main_words = static_cast<std::uint32_t>(streams.have_met ? capacity : std::min(main, capacity));
   streams.side_words = static_cast<std::uint32_t>(streams.have_met ? 0 : std::min(side, capacity));
@@ -141,6 +142,7 @@ bool CopyBack::copy_words(const TraceBuffer& buffer, const Layout& layout, Copie
     side_width = std::max(side_width, streams.side_words * word_size);
     out->attempted_words = static_cast<std::uint32_t>(
         std::max<std::uint64_t>(out->attempted_words, std::min<std::uint64_t>(streams.attempted, ~0u)));
+    out->dropped_words += streams.dropped;
   }
   const std::uint32_t first = out->extents.front().slot;
   const std::uint32_t count = out->extents.back().slot - first + 1;

@@ -15,6 +15,7 @@ struct CopiedDispatch {
   std::vector<ktrace_word> words;
   std::uint32_t claimed = 0;
   std::uint32_t attempted_words = 0;  // the most of any wave, its header included
+  std::uint64_t dropped_words = 0;    // of all waves
 };
 
 // What a wave's header says of its streams, in words that lie inside the region.
@@ -23,6 +24,7 @@ struct Streams {
   std::uint32_t side_words;
   bool have_met;            // then both are in one run of words, which fills the region
   std::uint64_t attempted;  // also those that did not fit
+  std::uint64_t dropped;    // those that did not
   bool is_unfinished;  // the end of the main words is not known: they go up to the last one that is not zero
 };
 Streams streams_of(const ktrace_wave_header& header, std::uint32_t region_log2);

@@ -14,6 +14,9 @@ using hipStream_t = struct ihipStream_t*;
 using hipEvent_t = struct ihipEvent_t*;
 using hipGraph_t = struct ihipGraph*;
 using hipGraphNode_t = struct hipGraphNode*;
+using hipGraphExec_t = struct hipGraphExec*;
+using hipLibrary_t = struct ihipLibrary_t*;
+using hipKernel_t = struct ihipKernel_t*;
 
 struct Dim3 {
   std::uint32_t x, y, z;
@@ -109,6 +112,14 @@ struct DeviceProperties {
   X(hipError_t, hipModuleUnload, (hipModule_t))                                                              \
   X(hipError_t, hipModuleGetFunction, (hipFunction_t*, hipModule_t, const char*))                            \
   X(hipError_t, hipGetFuncBySymbol, (hipFunction_t*, const void*))                                           \
+  X(hipError_t, hipLibraryLoadData,                                                                          \
+    (hipLibrary_t*, const void*, void*, void**, unsigned, void*, void**, unsigned))                          \
+  X(hipError_t, hipLibraryLoadFromFile,                                                                      \
+    (hipLibrary_t*, const char*, void*, void**, unsigned, void*, void**, unsigned))                          \
+  X(hipError_t, hipLibraryUnload, (hipLibrary_t))                                                            \
+  X(hipError_t, hipLibraryGetKernel, (hipKernel_t*, hipLibrary_t, const char*))                              \
+  X(hipError_t, hipLibraryEnumerateKernels, (hipKernel_t*, unsigned, hipLibrary_t))                          \
+  X(hipError_t, hipKernelGetFunction, (hipFunction_t*, hipKernel_t))                                         \
   X(void**, __hipRegisterFatBinary, (const void*))                                                           \
   X(void, __hipRegisterFunction,                                                                             \
     (void**, const void*, char*, const char*, unsigned, void*, void*, Dim3*, Dim3*, int*))                   \
@@ -146,6 +157,9 @@ struct DeviceProperties {
   X(hipError_t, hipModuleLaunchCooperativeKernelMultiDevice, (hipFunctionLaunchParams*, unsigned, unsigned)) \
   X(hipError_t, hipGraphAddKernelNode,                                                                       \
     (hipGraphNode_t*, hipGraph_t, const hipGraphNode_t*, std::size_t, const hipKernelNodeParams*))           \
+  X(hipError_t, hipGraphKernelNodeSetParams, (hipGraphNode_t, const hipKernelNodeParams*))                   \
+  X(hipError_t, hipGraphExecKernelNodeSetParams,                                                             \
+    (hipGraphExec_t, hipGraphNode_t, const hipKernelNodeParams*))                                            \
   X(hipError_t, hipStreamBeginCapture, (hipStream_t, int))                                                   \
   X(hipError_t, hipStreamBeginCapture_spt, (hipStream_t, int))                                               \
   X(hipError_t, hipStreamBeginCaptureToGraph,                                                                \
@@ -158,6 +172,8 @@ struct DeviceProperties {
 #define KTRACE_HIP_USED(X)                                                                          \
   X(hipError_t, hipGetDevice, (int*))                                                               \
   X(int, hipGetStreamDeviceId, (hipStream_t))                                                       \
+  X(hipError_t, hipLibraryGetKernelCount, (unsigned*, hipLibrary_t))                                \
+  X(hipError_t, hipKernelGetName, (const char**, hipKernel_t))                                      \
   X(hipError_t, hipStreamIsCapturing, (hipStream_t, int*))                                          \
   X(hipError_t, hipThreadExchangeStreamCaptureMode, (int*))                                         \
   X(hipError_t, hipPeekAtLastError, ())                                                             \

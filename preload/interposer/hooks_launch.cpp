@@ -49,6 +49,15 @@ LaunchRequest untraced_request(const void* function, bool is_host_function) {
   return request;
 }
 
+// A node's function is a host function or a hipFunction_t: no handle is both.
+void count_node(Session& session, const hipKernelNodeParams* params) {
+  if (!params) return;
+  session.guarded([&] {
+    const bool is_host = session.registry().find_host_function(params->func).is_known;
+    count_untraced(session, untraced_request(params->func, is_host), "a graph's kernel node");
+  });
+}
+
 }  // namespace
 
 KTRACE_LAUNCH_HOOK(hipLaunchKernel,
@@ -165,14 +174,14 @@ KTRACE_COUNTED_HOOK(hipModuleLaunchCooperativeKernelMultiDevice,
                     for (unsigned i = 0; list && i < count; ++i)
                         count_untraced(*session, untraced_request(list[i].function, false),
                                        "hipModuleLaunchCooperativeKernelMultiDevice"))
-// A node's function is a host function or a hipFunction_t: no handle is both.
-KTRACE_COUNTED_HOOK(
-    hipGraphAddKernelNode,
-    (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* dependencies, std::size_t count,
-     const hipKernelNodeParams* params),
-    (node, graph, dependencies, count, params), if (params) {
-      const bool is_host = session->registry().find_host_function(params->func) != nullptr;
-      count_untraced(*session, untraced_request(params->func, is_host), "a graph's kernel node");
-    })
+KTRACE_COUNTED_HOOK(hipGraphAddKernelNode,
+                    (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* dependencies,
+                     std::size_t count, const hipKernelNodeParams* params),
+                    (node, graph, dependencies, count, params), count_node(*session, params))
+KTRACE_COUNTED_HOOK(hipGraphKernelNodeSetParams, (hipGraphNode_t node, const hipKernelNodeParams* params),
+                    (node, params), count_node(*session, params))
+KTRACE_COUNTED_HOOK(hipGraphExecKernelNodeSetParams,
+                    (hipGraphExec_t graph, hipGraphNode_t node, const hipKernelNodeParams* params),
+                    (graph, node, params), count_node(*session, params))
 
 }  // namespace ktrace

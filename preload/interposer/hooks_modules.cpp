@@ -1,8 +1,28 @@
 // Calls by which code objects and kernels come and go, and a few by which a program shows that it uses HIP at
 // all.
+#include <algorithm>
+
 #include "hooks.hpp"
 
 namespace ktrace {
+namespace {
+
+// The names are asked for afterwards: the call gives handles only. What cannot be asked for stays unknown,
+// and launches of it are counted as such.
+void add_kernels(Session& session, const HipLibrary& hip, hipLibrary_t library, const hipKernel_t* kernels,
+                 unsigned room) {
+  unsigned count = 0;
+  if (!hip.hipLibraryGetKernelCount || !hip.hipKernelGetName ||
+      hip.hipLibraryGetKernelCount(&count, library) != hip_success)
+    return;
+  for (unsigned i = 0; i < std::min(count, room); ++i) {
+    const char* name = nullptr;
+    if (hip.hipKernelGetName(&name, kernels[i]) == hip_success && name)
+      session.registry().add_function(library, kernels[i], name);
+  }
+}
+
+}  // namespace
 
 KTRACE_HOOK(hipInit, (unsigned flags), (flags), (void)0)
 KTRACE_HOOK(hipGetDeviceCount, (int* count), (count), (void)0)
@@ -24,6 +44,27 @@ KTRACE_HOOK(hipModuleGetFunction, (hipFunction_t * function, hipModule_t module,
             (function, module, name), session->registry().add_function(module, *function, name))
 KTRACE_HOOK(hipGetFuncBySymbol, (hipFunction_t * function, const void* host_function),
             (function, host_function), session->registry().add_alias(*function, host_function))
+
+// HIP loads a library when a kernel of it is asked for, from the image where it is: it is the application's
+// to keep, and it is what HIP is going to load already now.
+KTRACE_HOOK(hipLibraryLoadData,
+            (hipLibrary_t * library, const void* image, void* jit_options, void** jit_values,
+             unsigned jit_count, void* options, void** values, unsigned count),
+            (library, image, jit_options, jit_values, jit_count, options, values, count),
+            session->registry().add_module(*library, image))
+KTRACE_HOOK(hipLibraryLoadFromFile,
+            (hipLibrary_t * library, const char* path, void* jit_options, void** jit_values,
+             unsigned jit_count, void* options, void** values, unsigned count),
+            (library, path, jit_options, jit_values, jit_count, options, values, count),
+            session->registry().add_module_file(*library, path))
+KTRACE_HOOK_BEFORE(hipLibraryUnload, (hipLibrary_t library), (library),
+                   session->registry().remove_module(library))
+KTRACE_HOOK(hipLibraryGetKernel, (hipKernel_t * kernel, hipLibrary_t library, const char* name),
+            (kernel, library, name), session->registry().add_function(library, *kernel, name))
+KTRACE_HOOK(hipLibraryEnumerateKernels, (hipKernel_t * kernels, unsigned count, hipLibrary_t library),
+            (kernels, count, library), add_kernels(*session, hip, library, kernels, count))
+KTRACE_HOOK(hipKernelGetFunction, (hipFunction_t * function, hipKernel_t kernel), (function, kernel),
+            session->registry().add_function_of_kernel(*function, kernel))
 
 KTRACE_HOOK_WITH_BODY(void**, __hipRegisterFatBinary, (const void* wrapper), (wrapper), {
   void** const handle = hip.__hipRegisterFatBinary(wrapper);

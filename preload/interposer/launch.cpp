@@ -7,7 +7,7 @@
 namespace ktrace {
 namespace {
 
-const FunctionBuilds* find_builds(Session& session, const LaunchRequest& request) {
+FoundFunction find_function(Session& session, const LaunchRequest& request) {
   return request.is_host_function ? session.registry().find_host_function(request.function)
                                   : session.registry().find_function(request.function);
 }
@@ -42,7 +42,9 @@ void TracedLaunch::begin() {
 
 // Costs one look-up for a kernel that is not annotated, and calls HIP only where several builds of it exist.
 const Kernel* TracedLaunch::find_kernel() {
-  const FunctionBuilds* builds = find_builds(m_session, m_request);
+  const FoundFunction found = find_function(m_session, m_request);
+  m_is_unseen = !found.is_known;
+  const FunctionBuilds* builds = found.builds;
   if (!builds) return nullptr;
   m_device_index = device_of_stream();
   if (builds->builds.size() == 1) return builds->builds.front().kernel;
@@ -62,7 +64,7 @@ int TracedLaunch::device_of_stream() {
 }
 
 bool TracedLaunch::can_be_traced() {
-  if (!is_wanted(*m_kernel, m_session.config())) return false;
+  if (!is_wanted(*m_kernel, m_session.config())) return m_session.status().add_unselected_launch(), false;
   if (m_kernel->refusal != 0) {
     lose(static_cast<ktrace_loss_reason>(m_kernel->refusal), m_kernel->refusal_words);
     return false;
@@ -89,25 +91,23 @@ bool TracedLaunch::prepare_buffer() {
   if (!m_arguments.insert(*m_kernel, 0, &trouble)) return lose(KTRACE_LOSS_ARGUMENT, trouble), false;
 
   Device& device = m_session.device(m_hip, m_device_index);
-  const Layout wanted = choose_layout(m_request.shape, config, m_kernel->attempted_words.load());
+  const std::uint32_t attempted_words = m_kernel->attempted_words.load();
+  const Layout wanted = choose_layout(m_request.shape, config, attempted_words);
   Acquired acquired = device.acquire(wanted);
   if (!acquired.buffer) {
     lose(acquired.refusal, acquired.refusal == KTRACE_LOSS_NO_MEMORY
                                ? "the device had no memory for its trace buffer"
-                               : "KTRACE_MEMORY was in use, or is too small for one wave");
+                               : "all of `--memory` was in use, or it is too small for one wave");
     return false;
   }
-  if (acquired.layout.mode == KTRACE_MODE_CLAIM && !m_kernel->said_claim.exchange(true))
-    m_session.status().say_trouble("kernel `" + m_kernel->metadata.name + "`: its " +
-                                   std::to_string(wave_count(m_request.shape)) +
-                                   " waves need more than KTRACE_MEMORY: the first " +
-                                   std::to_string(acquired.layout.wave_slots) + " to start are recorded");
   m_pending.emplace();
   m_pending->hip = &m_hip;
   m_pending->device = &device;
   m_pending->kernel = m_kernel;
   m_pending->buffer = std::move(acquired.buffer);
   m_pending->layout = acquired.layout;
+  m_pending->is_grown =
+      attempted_words != 0 && wanted.region_log2 > choose_layout(m_request.shape, config, 0).region_log2;
   m_pending->record = make_record(m_session.next_dispatch());
   if (!upload_control()) {
     m_pending->is_discarded = true;
@@ -151,6 +151,7 @@ ktrace_dispatch_record TracedLaunch::make_record(std::uint64_t dispatch) const {
   std::copy(block, block + 3, record.block);
   record.shared_bytes = static_cast<ktrace_u32>(m_request.shared_bytes);
   record.thread_id = number_of_this_thread();
+  record.flags = m_session.config().has_filter() ? KTRACE_DISPATCH_FILTERED : 0;
   record.expected = static_cast<ktrace_u32>(
       std::min<std::uint64_t>(expected_waves(shape, m_session.config()), 0xffffffffu));
   return record;
@@ -168,6 +169,7 @@ void TracedLaunch::restore_error(hipError_t before) {
 
 void TracedLaunch::finish(hipError_t result) noexcept {
   m_session.guarded([&] {
+    if (m_is_unseen && result == hip_success) m_session.status().add_unseen_launch();
     if (!m_pending) return;
     PendingDispatch pending = std::move(*m_pending);
     m_pending.reset();
@@ -197,14 +199,17 @@ void TracedLaunch::lose(ktrace_loss_reason reason, const std::string& words) {
 void count_untraced(Session& session, const LaunchRequest& request, const char* call) noexcept {
   session.guarded([&] {
     session.status().add_launch();
-    const FunctionBuilds* builds = find_builds(session, request);
-    if (!builds) return;
+    const FoundFunction found = find_function(session, request);
+    if (!found.is_known) session.status().add_unseen_launch();
+    if (!found.builds) return;
     session.status().add_annotated_launch();
-    for (const FunctionBuilds::Build& build : builds->builds)
-      if (build.kernel)
-        return session.losses().add(
-            KTRACE_LOSS_ENTRY_POINT, build.kernel->metadata.name,
-            std::string("it was launched through ") + call + ", which ktrace does not trace");
+    for (const FunctionBuilds::Build& build : found.builds->builds) {
+      if (!build.kernel) continue;
+      if (!is_wanted(*build.kernel, session.config())) return session.status().add_unselected_launch();
+      return session.losses().add(
+          KTRACE_LOSS_ENTRY_POINT, build.kernel->metadata.name,
+          std::string("it was launched through ") + call + ", which ktrace does not trace");
+    }
   });
 }
 

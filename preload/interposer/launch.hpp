@@ -50,6 +50,7 @@ class TracedLaunch {
   const LaunchRequest m_request;
   LaunchArguments m_arguments;
   const Kernel* m_kernel = nullptr;
+  bool m_is_unseen = false;  // whether it is annotated, nobody knows
   std::uint64_t m_launch = 0;
   int m_device_index = 0;
   std::optional<PendingDispatch> m_pending;

@@ -1,5 +1,7 @@
 #include "losses.hpp"
 
+#include "kernel_name.hpp"
+
 namespace ktrace {
 namespace {
 
@@ -11,7 +13,8 @@ constexpr std::size_t most_entries = 1000;
 void LossBook::add(ktrace_loss_reason reason, const std::string& kernel, const std::string& words,
                    std::uint64_t count) {
   m_status->add_loss(reason, count);
-  m_status->say_trouble(kernel.empty() ? words : "kernel `" + kernel + "`: " + words);
+  if (!m_status->has_trouble())  // demangling takes longer than counting
+    m_status->say_trouble(kernel.empty() ? words : "kernel `" + readable_kernel_name(kernel) + "`: " + words);
   const std::lock_guard lock(m_mutex);
   const auto key = std::make_tuple(reason, kernel, words);
   if (m_counts.count(key) == 0 && m_counts.size() >= most_entries)

@@ -161,6 +161,9 @@ bool Recorder::record(const PendingDispatch& pending, CopiedDispatch copied) {
   payload.add_bytes(copied.words.data(), copied.words.size() * sizeof(ktrace_word));
   if (!append(KTRACE_CHUNK_DISPATCH, std::move(payload))) return false;
   m_status->add_dispatch();
+  m_status->add_dropped_words(copied.dropped_words);
+  if (pending.layout.mode == KTRACE_MODE_CLAIM) m_status->add_claim_launch();
+  if (pending.is_grown) m_status->add_grown_launch();
   return true;
 }
 

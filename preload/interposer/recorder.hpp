@@ -27,6 +27,7 @@ struct PendingDispatch {
   std::unique_ptr<TraceBuffer> buffer;
   Layout layout;
   ktrace_dispatch_record record{};
+  bool is_grown = false;      // its regions are larger than the rule's
   bool is_discarded = false;  // not to be recorded: only its buffer is to be got rid of
 };
 

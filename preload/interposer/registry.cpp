@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "bundle.hpp"
 #include "file_descriptor.hpp"
@@ -19,6 +20,9 @@ constexpr std::uint32_t kpack_magic = 0x4B504948;       // "HIPK"
 // Fat binaries up to this size are read when they are registered, so that a program which launches nothing
 // can be told what it has. Larger ones wait for their first launch: reading them costs start-up time.
 constexpr std::size_t read_at_once = std::size_t{4} << 20;
+
+// Of fat binaries that no launch needed: a good half of a second at the process's end.
+constexpr std::uint64_t read_late_in_all = std::uint64_t{256} << 20;
 
 struct Wrapper {
   std::uint32_t magic, version;
@@ -90,6 +94,9 @@ const Kernel* FunctionBuilds::pick(const std::string& device) const {
   return best ? best->kernel : nullptr;
 }
 
+Registry::Registry(Status* status, LossBook* losses)
+    : m_status(status), m_losses(losses), m_late_budget(read_late_in_all) {}
+
 const CodeObject* Registry::intern(Bytes file, const std::string& origin) {
   const ContentKey key{file.size, content_hash(file)};
   {
@@ -124,16 +131,17 @@ Registry::Objects Registry::read_image(Bytes image, const std::string& origin) {
   return objects;
 }
 
-const FunctionBuilds* Registry::builds_of(const Objects& objects, const std::string& name) {
+FoundFunction Registry::find_in(const Objects& objects, const std::string& name) {
+  if (objects.empty()) return {};  // nothing could be read: nobody knows what is annotated
   auto builds = std::make_unique<FunctionBuilds>();
   bool is_annotated = false;
   for (const Object& object : objects) {
     builds->builds.push_back({object.target, object.code_object->find_kernel(name)});
     is_annotated |= builds->builds.back().kernel != nullptr;
   }
-  if (!is_annotated) return nullptr;
+  if (!is_annotated) return {true, nullptr};
   m_builds.push_back(std::move(builds));
-  return m_builds.back().get();
+  return {true, m_builds.back().get()};
 }
 
 void Registry::insert_module(const void* module, Objects objects) {
@@ -168,8 +176,16 @@ void Registry::add_function(const void* module, const void* function, const std:
   if (found == m_modules.end()) return;
   // HIP answers the same handle every time.
   if (!found->second.functions.insert(function).second) return;
-  m_functions.erase(function);
-  if (const FunctionBuilds* builds = builds_of(found->second.objects, name)) m_functions[function] = builds;
+  m_functions[function] = find_in(found->second.objects, name);
+}
+
+void Registry::add_function_of_kernel(const void* function, const void* kernel) {
+  const std::unique_lock lock(m_mutex);
+  const auto found = m_functions.find(kernel);
+  if (function == kernel || found == m_functions.end()) return;
+  m_functions[function] = FoundFunction(found->second);
+  for (auto& [handle, module] : m_modules)
+    if (module.functions.count(kernel)) module.functions.insert(function);
 }
 
 void Registry::add_fat_binary(const void* handle, const void* wrapper_address) {
@@ -181,12 +197,19 @@ void Registry::add_fat_binary(const void* handle, const void* wrapper_address) {
         wrapper.magic == kpack_magic ? "a kpack archive is not read yet" : "an unknown kind of fat binary");
     return;
   }
+  const bool is_compressed = std::memcmp(wrapper.binary, "CCOB", 4) == 0;
+  FatBinary fat_binary;
+  fat_binary.image = wrapper.binary;
+  fat_binary.is_counted_unread = is_compressed || size_of_image(wrapper.binary) > read_at_once;
+  const bool is_put_off = fat_binary.is_counted_unread;
   {
     const std::unique_lock lock(m_mutex);
-    m_fat_binaries[handle] = {wrapper.binary, false, {}, {}};
+    m_fat_binaries[handle] = std::move(fat_binary);
   }
-  const bool is_compressed = std::memcmp(wrapper.binary, "CCOB", 4) == 0;
-  if (!is_compressed && size_of_image(wrapper.binary) <= read_at_once) read_fat_binary(handle);
+  if (is_put_off)
+    m_status->add_unread_fat_binary();
+  else
+    read_fat_binary(handle);
 }
 
 void Registry::read_fat_binary(const void* handle) {
@@ -202,13 +225,38 @@ void Registry::read_fat_binary(const void* handle) {
   FatBinary& fat_binary = m_fat_binaries[handle];
   fat_binary.objects = std::move(objects);
   fat_binary.is_read = true;
+  if (std::exchange(fat_binary.is_counted_unread, false)) m_status->remove_unread_fat_binary();
 }
 
+void Registry::read_late(const void* handle) {
+  {
+    const std::unique_lock lock(m_mutex);
+    const auto found = m_fat_binaries.find(handle);
+    if (found == m_fat_binaries.end() || !found->second.is_counted_unread) return;
+    const std::uint64_t size = content_size_of_image(found->second.image);
+    if (size == 0 || size > m_late_budget || m_status->counts().annotated_launches > 0) return;
+    m_late_budget -= size;
+  }
+  read_fat_binary(handle);
+}
+
+void Registry::read_unread() {
+  std::vector<const void*> handles;
+  {
+    const std::shared_lock lock(m_mutex);
+    for (const auto& [handle, fat_binary] : m_fat_binaries) handles.push_back(handle);
+  }
+  for (const void* handle : handles) read_late(handle);
+}
+
+// Most programs unregister their own at exit, before this library's turn comes to close the session.
 void Registry::remove_fat_binary(const void* handle) {
+  read_late(handle);
   const std::unique_lock lock(m_mutex);
   const auto found = m_fat_binaries.find(handle);
   if (found == m_fat_binaries.end()) return;
   for (const void* host_function : found->second.host_functions) m_host_functions.erase(host_function);
+  for (const void* function : found->second.functions) m_functions.erase(function);
   m_fat_binaries.erase(found);
 }
 
@@ -217,41 +265,46 @@ void Registry::add_host_function(const void* handle, const void* host_function, 
   const auto found = m_fat_binaries.find(handle);
   if (found == m_fat_binaries.end()) return;
   // HIP keeps the first registration, too.
-  if (m_host_functions.emplace(host_function, HostFunction{handle, name, false, nullptr}).second)
+  if (m_host_functions.emplace(host_function, HostFunction{handle, name, false, {}}).second)
     found->second.host_functions.push_back(host_function);
 }
 
 void Registry::add_alias(const void* function, const void* host_function) {
-  const FunctionBuilds* builds = find_host_function(host_function);
+  const FoundFunction known = find_host_function(host_function);
   const std::unique_lock lock(m_mutex);
-  if (builds) m_functions[function] = builds;
+  const auto found = m_host_functions.find(host_function);
+  if (!known.is_known || found == m_host_functions.end()) return;
+  const auto fat_binary = m_fat_binaries.find(found->second.handle);
+  if (fat_binary == m_fat_binaries.end()) return;
+  m_functions[function] = known;
+  fat_binary->second.functions.push_back(function);
 }
 
-const FunctionBuilds* Registry::find_function(const void* function) const {
+FoundFunction Registry::find_function(const void* function) const {
   const std::shared_lock lock(m_mutex);
   const auto found = m_functions.find(function);
-  return found == m_functions.end() ? nullptr : found->second;
+  return found == m_functions.end() ? FoundFunction{} : found->second;
 }
 
-const FunctionBuilds* Registry::find_host_function(const void* host_function) {
+FoundFunction Registry::find_host_function(const void* host_function) {
   const void* handle = nullptr;
   {
     const std::shared_lock lock(m_mutex);
     const auto found = m_host_functions.find(host_function);
-    if (found == m_host_functions.end()) return nullptr;
-    if (found->second.is_resolved) return found->second.builds;
+    if (found == m_host_functions.end()) return {};
+    if (found->second.is_resolved) return found->second.found;
     handle = found->second.handle;
   }
   read_fat_binary(handle);
   const std::unique_lock lock(m_mutex);
   const auto found = m_host_functions.find(host_function);
   const auto fat_binary = m_fat_binaries.find(handle);
-  if (found == m_host_functions.end() || fat_binary == m_fat_binaries.end()) return nullptr;
+  if (found == m_host_functions.end() || fat_binary == m_fat_binaries.end()) return {};
   if (!found->second.is_resolved) {
-    found->second.builds = builds_of(fat_binary->second.objects, found->second.name);
+    found->second.found = find_in(fat_binary->second.objects, found->second.name);
     found->second.is_resolved = true;
   }
-  return found->second.builds;
+  return found->second.found;
 }
 
 }  // namespace ktrace

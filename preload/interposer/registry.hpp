@@ -31,9 +31,17 @@ struct FunctionBuilds {
   const Kernel* pick(const std::string& device) const;
 };
 
+// What a handle of the application stands for.
+struct FoundFunction {
+  bool is_known = false;                   // its code object was seen and could be read
+  const FunctionBuilds* builds = nullptr;  // null without any annotated build
+};
+
+// Libraries (hipLibrary_t) are modules here: HIP loads them later, but their kernels are known at once, and
+// no handle is both.
 class Registry {
  public:
-  Registry(Status* status, LossBook* losses) : m_status(status), m_losses(losses) {}
+  Registry(Status* status, LossBook* losses);
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
@@ -43,16 +51,21 @@ class Registry {
   void add_module_file(const void* module, const std::string& path);
   void remove_module(const void* module);
   void add_function(const void* module, const void* function, const std::string& name);
+  // A hipFunction_t that HIP gave for a hipKernel_t.
+  void add_function_of_kernel(const void* function, const void* kernel);
   void add_fat_binary(const void* handle, const void* wrapper);
   void remove_fat_binary(const void* handle);
   void add_host_function(const void* handle, const void* host_function, const std::string& name);
   // A hipFunction_t that HIP gave for a host function.
   void add_alias(const void* function, const void* host_function);
 
-  // Null for a function without any annotated build, or one that was never seen. Valid as long as the process
-  // runs.
-  const FunctionBuilds* find_function(const void* function) const;
-  const FunctionBuilds* find_host_function(const void* host_function);
+  // Builds are valid as long as the process runs.
+  FoundFunction find_function(const void* function) const;
+  FoundFunction find_host_function(const void* host_function);
+
+  // Reads what was registered and never launched, as far as that is a bounded amount of work, while no
+  // annotated kernel was launched: a program that is told that it has none is told the truth.
+  void read_unread();
 
   void lock_for_fork() { m_mutex.lock(); }
   void unlock_in_parent() { m_mutex.unlock(); }
@@ -69,8 +82,10 @@ class Registry {
   struct FatBinary {
     const void* image = nullptr;
     bool is_read = false;
+    bool is_counted_unread = false;
     Objects objects;
     std::vector<const void*> host_functions;
+    std::vector<const void*> functions;  // that HIP gave for them
   };
   struct Module {
     Objects objects;
@@ -80,15 +95,16 @@ class Registry {
     const void* handle;
     std::string name;
     bool is_resolved = false;
-    const FunctionBuilds* builds = nullptr;
+    FoundFunction found;
   };
   using ContentKey = std::pair<std::uint64_t, std::uint64_t>;  // size, hash
 
   Objects read_image(Bytes image, const std::string& origin);
   const CodeObject* intern(Bytes file, const std::string& origin);
-  const FunctionBuilds* builds_of(const Objects& objects, const std::string& name);
+  FoundFunction find_in(const Objects& objects, const std::string& name);
   void insert_module(const void* module, Objects objects);
   void read_fat_binary(const void* handle);
+  void read_late(const void* handle);
 
   Status* m_status;
   LossBook* m_losses;
@@ -98,9 +114,10 @@ class Registry {
   std::vector<std::unique_ptr<FunctionBuilds>> m_builds;
 
   std::unordered_map<const void*, Module> m_modules;
-  std::unordered_map<const void*, const FunctionBuilds*> m_functions;
+  std::unordered_map<const void*, FoundFunction> m_functions;
   std::unordered_map<const void*, FatBinary> m_fat_binaries;
   std::unordered_map<const void*, HostFunction> m_host_functions;
+  std::uint64_t m_late_budget;  // bytes that may still be read after nobody needed them
 };
 
 }  // namespace ktrace

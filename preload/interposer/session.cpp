@@ -21,6 +21,17 @@ std::mutex& start_mutex() {
 
 void say_on_stderr(const std::string& line) { std::fprintf(stderr, "ktrace: %s\n", line.c_str()); }
 
+// Said in the status file, too: without one, `ktrace run` would take the process for one that never called
+// HIP.
+void refuse(const ConfigResult& result) {
+  say_on_stderr(result.trouble);
+  Status status;
+  std::string trouble;
+  if (!status.open(result.session_dir, program_path(), &trouble)) return say_on_stderr(trouble);
+  status.say_trouble(result.trouble);
+  status.set_flag(KTRACE_STATUS_REFUSED);
+}
+
 }  // namespace
 
 Session* Session::of_this_process(const HipLibrary& hip) noexcept {
@@ -29,7 +40,7 @@ Session* Session::of_this_process(const HipLibrary& hip) noexcept {
       const std::lock_guard lock(start_mutex());
       if (!is_decided) {
         ConfigResult result = read_config();
-        if (!result.trouble.empty()) say_on_stderr(result.trouble);
+        if (!result.trouble.empty()) refuse(result);
         if (result.config) {
           auto session = std::make_unique<Session>(std::move(*result.config));
           if (session->open_status()) {
@@ -97,6 +108,7 @@ void Session::on_device_reset(const HipLibrary& hip) {
 }
 
 void Session::close() {
+  guarded([this] { m_registry.read_unread(); });
   guarded([this] { m_recorder->close(); });
 }
 

@@ -85,6 +85,7 @@ Layout claim_layout(const Layout& wanted, std::uint64_t capacity) {
 }
 
 std::uint64_t expected_waves(const Shape& shape, const Config& config) {
+  if (config.xcc_mask != all_numbers) return 0;
   const std::uint32_t count = waves_per_block(shape);
   std::uint64_t waves = 0;
   for (std::uint32_t wave = 0; wave < std::min(count, 31u); ++wave) waves += (config.wave_mask >> wave) & 1;

@@ -36,7 +36,8 @@ Layout choose_layout(const Shape& shape, const Config& config, std::uint32_t att
 // The same regions for as many waves as fit into `capacity` bytes, in the order in which they start.
 Layout claim_layout(const Layout& wanted, std::uint64_t capacity);
 
-// Waves of the grid that pass the filters; XCCs cannot be told before the launch and are taken to pass.
+// Waves of the grid that pass the filters; 0, not known, with a filter of XCCs: the device alone decides
+// where a wave runs.
 std::uint64_t expected_waves(const Shape& shape, const Config& config);
 
 ktrace_control make_control(const Shape& shape, const Layout& layout, const Config& config,

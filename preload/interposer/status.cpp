@@ -70,6 +70,7 @@ void Status::restart_in_child() {
   fresh.counts.code_objects = m_status->counts.code_objects;
   fresh.counts.annotated_code_objects = m_status->counts.annotated_code_objects;
   fresh.counts.annotated_kernels = m_status->counts.annotated_kernels;
+  fresh.unread_fat_binaries = m_status->unread_fat_binaries;
   m_unmapped = fresh;
   m_status = &m_unmapped;  // the parent's mapping stays: it is shared, and not ours to write
 }
@@ -84,8 +85,17 @@ std::uint64_t Status::add_launch() {
   return __atomic_add_fetch(&m_status->counts.launches, 1, __ATOMIC_RELAXED);
 }
 void Status::add_annotated_launch() { add(&m_status->counts.annotated_launches, 1); }
+void Status::add_unselected_launch() { add(&m_status->unselected_launches, 1); }
+void Status::add_unseen_launch() { add(&m_status->unseen_launches, 1); }
+void Status::add_unread_fat_binary() { add(&m_status->unread_fat_binaries, 1); }
+void Status::remove_unread_fat_binary() {
+  __atomic_fetch_sub(&m_status->unread_fat_binaries, 1, __ATOMIC_RELAXED);
+}
 
 void Status::add_dispatch() { add(&m_status->counts.dispatches, 1); }
+void Status::add_claim_launch() { add(&m_status->claim_launches, 1); }
+void Status::add_grown_launch() { add(&m_status->grown_launches, 1); }
+void Status::add_dropped_words(std::uint64_t count) { add(&m_status->dropped_words, count); }
 void Status::add_bytes(std::uint64_t count) { add(&m_status->bytes, count); }
 
 void Status::add_loss(ktrace_loss_reason reason, std::uint64_t count) {
@@ -99,6 +109,11 @@ void Status::set_flag(ktrace_status_flag flag) {
 void Status::set_output(const std::string& path) {
   const std::lock_guard lock(m_text_mutex);
   copy_text(m_status->output, path);
+}
+
+bool Status::has_trouble() {
+  const std::lock_guard lock(m_text_mutex);
+  return m_status->message[0] != '\0';
 }
 
 void Status::say_trouble(const std::string& message) {

@@ -18,17 +18,25 @@ class Status {
   // Maps `<dir>/<pid>.status`. Without it the counts are kept all the same, for the recording's end. False,
   // with the reason in `trouble`, if the file cannot be made.
   bool open(const std::string& dir, const std::string& program, std::string* trouble);
-  // For a child of fork: a file of its own, with the code objects that it inherited and no launches.
+  // For a child of fork: a file of its own, with the code that it inherited and no launches.
   void restart_in_child();
 
   void add_code_object(std::uint64_t annotated_kernels);
   std::uint64_t add_launch();  // returns its number, from 1
   void add_annotated_launch();
+  void add_unselected_launch();
+  void add_unseen_launch();
+  void add_unread_fat_binary();
+  void remove_unread_fat_binary();  // it was read after all
   void add_dispatch();
+  void add_claim_launch();
+  void add_grown_launch();
+  void add_dropped_words(std::uint64_t count);
   void add_loss(ktrace_loss_reason reason, std::uint64_t count);
   void add_bytes(std::uint64_t count);
   void set_flag(ktrace_status_flag flag);
   void set_output(const std::string& path);
+  bool has_trouble();
   // Keeps the first one.
   void say_trouble(const std::string& message);
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 
 from ktrace_cli.errors import KtraceError
@@ -15,17 +16,41 @@ def _stderr() -> Console:
 
 
 def data(text: str) -> None:
-    """Write a command's result to stdout, as it is."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """Write a command's result to stdout, as it is.
+
+    Raises:
+        KtraceError: stdout is closed or full. A reader that left (`| head`) is no error of ours.
+    """
+    if sys.stdout is None:
+        raise _no_stdout("it is closed")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _no_stdout(error.strerror or str(error)) from error
 
 
-def table(renderable: object) -> None:
+def table(renderable: RenderableType) -> None:
     """Write a rich table to stdout; as wide as it needs where stdout is no terminal."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=10_000)
+    text = io.StringIO()
+    terminal = Console(highlight=False)
+    console = Console(
+        file=text,
+        highlight=False,
+        force_terminal=terminal.is_terminal,
+        color_system="auto" if terminal.is_terminal else None,
+        width=terminal.width if terminal.is_terminal else 10_000,
+    )
     console.print(renderable)
+    data(text.getvalue())
+
+
+def _no_stdout(why: str) -> KtraceError:
+    return KtraceError(
+        "cannot write to standard output", why=why, fix="redirect it to where there is room"
+    )
 
 
 def say(text: str) -> None:

@@ -30,13 +30,13 @@ DISPATCH = np.dtype(
         ("block", "<u4", 3),  # work-items
         ("shared_bytes", "<u4"),
         ("launched_ns", "<i8"),  # host: HIP was called
-        ("submitted_ns", "<i8"),  # host: HIP returned
         ("completed_ns", "<i8"),  # host: known to be done
         ("begin_ns", "<i8"),  # of its first wave; launched_ns if it has none
         ("end_ns", "<i8"),  # of its last wave
         ("first_wave", "<i8"),  # Timeline.waves; a dispatch's waves are neighbours
         ("waves", "<i8"),
-        ("expected", "<u4"),  # waves that should have been recorded
+        ("expected", "<u4"),  # waves that should have been recorded; 0: not known
+        ("flags", "<u4"),  # layout.DispatchFlag
     ]
 )
 
@@ -49,6 +49,8 @@ class WaveFlag(IntFlag):
     DROPPED = 4  # its region was full
     PARTIAL = 8  # it began with inactive lanes
     CLAMPED = 16  # its end was before its begin or its last word
+    MOVED = 32  # it ended on other hardware than it began on, maybe with another clock
+    LEFT_EARLY = 64  # lanes that were active at its begin were not at its end
 
 
 WAVE = np.dtype(
@@ -141,6 +143,7 @@ class Event:
     file: str
     line: int
     kernel: int  # Timeline.kernels
+    unit: int  # low half of the key of the translation unit that numbered it
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,10 @@ class Edge:
 
     source: str
     destination: str
+    unit: int
+    """Both ends are events of this unit: the low half of its key."""
+    kernels: frozenset[int]
+    """Rows of Timeline.kernels in which it holds."""
 
 
 @dataclass(frozen=True)
@@ -212,21 +219,38 @@ class Losses:
     failed_dispatches: int = _count(
         "dispatch ended with a HIP error", "dispatches ended with a HIP error"
     )
-    missing_waves: int = _count("wave has no record", "waves have no record")
+    missing_waves: int = _count(
+        "wave has no record: it never began, or all slots were taken",
+        "waves have no record: they never began, or all slots were taken",
+    )
     unfinished_waves: int = _count("wave never reached its end", "waves never reached their end")
     torn_waves: int = _count("wave has a damaged header", "waves have a damaged header")
+    clamped_waves: int = _count(
+        "wave ended before its begin or its last word",
+        "waves ended before their begin or their last word",
+    )
+    moved_waves: int = _count(
+        "wave ended on other hardware than it began on: its clock may have changed",
+        "waves ended on other hardware than they began on: their clocks may have changed",
+    )
     dropped_words: int = _count(
         "word did not fit its wave's region", "words did not fit their wave's region"
     )
     truncated_waves: int = _count("wave filled its region", "waves filled their region")
     torn_words: int = _count("word is not readable", "words are not readable")
+    clamped_words: int = _count(
+        "word is earlier than the word before it", "words are earlier than the words before them"
+    )
     unnamed_events: int = _count(
         "event has an id without a name", "events have an id without a name"
     )
     unclosed_slices: int = _count("range has no end", "ranges have no end")
     stray_ends: int = _count("end has no begin", "ends have no begin")
     stray_values: int = _count("payload belongs to no event", "payloads belong to no event")
-    clamped_slices: int = _count("range ended before its begin", "ranges ended before their begin")
+    clamped_slices: int = _count(
+        "range began before its wave or ended before its begin",
+        "ranges began before their wave or ended before their begin",
+    )
     long_gaps: int = _count(
         "gap is longer than the 32-bit clock can tell",
         "gaps are longer than the 32-bit clock can tell",
@@ -235,8 +259,16 @@ class Losses:
         "wave lies outside its dispatch's host times",
         "waves lie outside their dispatch's host times",
     )
+    unknown_core_clocks: int = _count(
+        "device has a core clock of unknown rate: all that its waves recorded is at their begin",
+        "devices have core clocks of unknown rate: all that their waves recorded is at their begin",
+    )
     unmatched_edges: int = _count(
         "end of an arrow has no other end", "ends of arrows have no other end"
+    )
+    backward_arrows: int = _count(
+        "arrow would go back in time and is left out",
+        "arrows would go back in time and are left out",
     )
 
     def counted(self) -> dict[str, int]:

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE, native_library
+from ktrace_cli.trace_file.reader import read_recording
+from support.asm_kernel import AsmKernel
+from support.compile_kernel import any_compiler
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "tests" / "support" / "launch_saxpy.py"
@@ -39,6 +42,10 @@ def ktrace(tmp_path: Path):
 
 def saxpy(code_object: Path = TRACED, count: int = 1) -> list[object]:
     return [sys.executable, PROGRAM, code_object, count]
+
+
+def gemm() -> list[object]:
+    return [sys.executable, ROOT / "samples/gemm/run.py", "--size", "128", "--launches", "1"]
 
 
 def said(result: subprocess.CompletedProcess[str]) -> list[str]:
@@ -231,7 +238,152 @@ def test_run_f_pftrace_decodes_at_the_end(ktrace, tmp_path: Path) -> None:
     assert (tmp_path / "a.pftrace.gz").read_bytes()[:2] == b"\x1f\x8b"
 
 
-def test_bad_options_are_usage_errors(ktrace) -> None:
-    assert ktrace("run", "--memory", "lots", "--", "true").returncode == 2
-    assert ktrace("run", "--device", "fpga", "--", "true").returncode == 2
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--memory", "lots"], ["--memory", "1K"], ["--device", "fpga"], ["--arch", "gfx000"],
+        ["--words", "33"], ["--words", "16"], ["--blocks", "foo"], ["--blocks", "0:8:3"],
+        ["--blocks", "1,2,3,4"], ["--waves", "99"], ["--waves", "3-1"], ["--xcc", "z"],
+        ["--kernel", "/[/"], ["--kernel", ""],
+    ],
+)  # fmt: skip
+def test_bad_options_are_usage_errors(ktrace, tmp_path: Path, options: list[str]) -> None:
+    result = ktrace("run", *options, "--", "touch", "started")
+
+    assert result.returncode == 2
+    assert options[1] in result.stderr or options[1] == "1K"
+    assert not (tmp_path / "started").exists()
+
+
+def test_no_program_is_a_usage_error(ktrace) -> None:
     assert ktrace("run").returncode == 2
+
+
+# saxpy is launched with 4 workgroups of 4 waves; the software device spreads workgroups over XCCs.
+@pytest.mark.parametrize(
+    ("options", "waves"),
+    [
+        ([], [(b, w) for b in range(4) for w in range(4)]),
+        (["--blocks", "1:4:2"], [(b, w) for b in (1, 3) for w in range(4)]),
+        (["--blocks", "2"], [(2, w) for w in range(4)]),
+        (["--waves", "0,2-3"], [(b, w) for b in range(4) for w in (0, 2, 3)]),
+        (["--xcc", "1"], [(1, w) for w in range(4)]),
+        (["--blocks", "3", "--waves", "1"], [(3, 1)]),
+        (["--kernel", "sax*"], [(b, w) for b in range(4) for w in range(4)]),
+    ],
+)
+def test_options_choose_what_is_recorded(
+    ktrace, tmp_path: Path, options: list[str], waves: list[tuple[int, int]]
+) -> None:
+    result = ktrace("run", *options, "-o", "a.bin", "--", *saxpy())
+
+    (dispatch,) = read_recording(tmp_path / "a.bin").dispatches
+    recorded = [(int(h["block"][0]), int(h["wave"])) for h in dispatch.headers]
+    assert (result.returncode, result.stdout) == (0, "ok\n")
+    assert recorded == waves
+
+
+def test_words_sets_the_size_of_regions(ktrace, tmp_path: Path) -> None:
+    ktrace("run", "--words", "512", "-o", "a.bin", "--", *saxpy())
+
+    (dispatch,) = read_recording(tmp_path / "a.bin").dispatches
+    assert int(dispatch.record["region_log2"]) == 12  # 512 words of 8 bytes
+
+
+def test_words_that_do_not_fit_are_said(ktrace) -> None:
+    result = ktrace("run", "--words", "32", "-o", "a.bin", "--", *gemm())
+
+    assert said(result)[0] == (
+        "warning: 112 words did not fit their waves' regions; `--words` makes regions larger"
+    )
+
+
+def test_arch_chooses_the_device(ktrace, tmp_path: Path) -> None:
+    result = ktrace("run", "--arch", "gfx950", "-o", "a.bin", "--", *gemm())
+
+    (device,) = read_recording(tmp_path / "a.bin").devices.values()
+    assert result.returncode == 0
+    assert device.target.startswith("gfx950")
+
+
+def test_a_kernel_that_is_not_chosen_is_said(ktrace, tmp_path: Path) -> None:
+    result = ktrace("run", "--kernel", "gemm*", "-o", "a.bin", "--", *saxpy(count=3))
+
+    assert said(result) == [
+        "nothing was recorded: saw 1 code object (1 annotated, with 1 annotated kernel) and "
+        "3 launches (3 of annotated kernels); `--kernel` left out 3 launches"
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_from_elsewhere_that_make_no_sense_are_said(ktrace) -> None:
+    result = ktrace("run", "--", *saxpy(), KTRACE_WORDS="33")
+
+    assert (result.returncode, result.stdout) == (0, "ok\n")
+    assert "KTRACE_WORDS" in result.stderr
+    assert said(result)[-1] == (
+        "nothing was recorded: ktrace's settings were not understood, so it did not look"
+    )
+
+
+def test_a_missing_folder_is_made(ktrace, tmp_path: Path) -> None:
+    ktrace("run", "-o", "x/y/a.bin", "--", *saxpy())
+
+    assert (tmp_path / "x/y/a.bin").exists()
+
+
+def test_force_replaces_regular_files_only(ktrace, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("elsewhere")
+
+    for name in ("fifo", "link", "/dev/null"):
+        result = ktrace("run", "--force", "-o", name, "--", *saxpy())
+        assert result.returncode == 125
+        assert said(result)[1] == "  why: it exists and is no regular file"
+    assert (tmp_path / "fifo").is_fifo()
+    assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["-", "x.pftrace.gz"])
+def test_o_names_a_recording(ktrace, tmp_path: Path, name: str) -> None:
+    assert ktrace("run", "-o", name, "--", *saxpy()).returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_standard_output_is_an_error_in_words(ktrace, tmp_path: Path) -> None:
+    ktrace("run", "-o", "a.bin", "--", *saxpy())
+
+    for command in (["summary", "a.bin"], ["summary", "--json", "a.bin"], ["inspect", "a.bin"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "ktrace_cli", *command],
+                cwd=tmp_path,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        assert done.returncode == 1
+        assert "ktrace: error: cannot write to standard output\n" in done.stderr
+        assert "No space left on device" in done.stderr
+
+
+def test_force_keeps_the_old_file_if_nothing_is_recorded(ktrace, tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_text("precious")
+
+    ktrace("run", "--force", "-o", "a.bin", "--", "true")
+    ktrace("run", "--force", "-o", "a.bin", "--", "no-such-program")
+
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("a.bin", "precious")]
+
+
+def test_an_unknown_instruction_is_named_and_the_program_sees_hips_error(ktrace, tmp_path) -> None:
+    compiler = any_compiler("gfx942")
+    kernel = AsmKernel("  v_cubeid_f32 v0, v1, v2, v3\n", name="saxpy")
+    code_object = compiler.assemble(kernel.source("gfx942"))
+
+    result = ktrace("run", "--", *saxpy(code_object))
+
+    assert result.returncode != 0
+    assert "v_cubeid_f32" in result.stderr
+    assert "saxpy" in result.stderr

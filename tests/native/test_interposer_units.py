@@ -26,6 +26,7 @@ SOURCES = (
     "device",
     "elf_image",
     "hip_library",
+    "kernel_name",
     "kfd",
     "loader",
     "losses",

@@ -10,7 +10,7 @@ import pytest
 
 from support.asm_kernel import AsmKernel
 from support.compile_kernel import any_compiler, compilers_for
-from support.hip import library_path
+from support.hip_calls import load_hip
 
 KERNELS = Path(__file__).with_name("softdev_core_kernels.hip").read_text()
 LINE = re.compile(r"\s+(\S+).*//\s*([0-9A-F]+):((?: [0-9A-F]{8})+)")
@@ -72,7 +72,7 @@ EVERY_FORM = """
 
 
 def decoder() -> ctypes.CDLL:
-    return ctypes.CDLL(str(library_path()))
+    return load_hip()  # the library reads its environment once per process
 
 
 def decode(library: ctypes.CDLL, words: list[int], target: str) -> tuple[int, str]:

@@ -14,6 +14,7 @@ import pytest
 from support.asm_kernel import AsmKernel
 from support.compile_kernel import any_compiler
 from support.hip import Launch, launch_kernel, library_path
+from support.hip_calls import load_hip
 
 TARGET = "gfx942"
 BODY = """
@@ -176,11 +177,10 @@ def test_damaged_metadata_is_explained() -> None:
 
 
 def test_a_code_object_for_another_target_is_refused(tmp_path: Path) -> None:
-    library = ctypes.CDLL(str(library_path()))  # a gfx942 device, unless the environment says more
     other = tmp_path / "other.co"
     other.write_bytes(image(target="gfx90a"))
     module = ctypes.c_void_p()
 
-    status = library.hipModuleLoad(ctypes.byref(module), str(other).encode())
+    status = load_hip().hipModuleLoad(ctypes.byref(module), str(other).encode())
 
     assert status == 209  # hipErrorNoBinaryForGpu

@@ -136,7 +136,18 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
 
     document = summarize(timeline).to_json()
 
-    assert list(document) == ["kernels", "losses", "device", "devices"]
+    assert list(document) == ["kernels", "launches", "process", "losses", "device", "devices"]
+    assert document["launches"] == 1
+    assert document["process"] == {
+        "pid": 4242,
+        "parent_pid": 4241,
+        "host": "host",
+        "directory": "/home/user",
+        "arguments": ("app", "--size", "64"),
+        "boottime_ns": 1_700_000_000_000_000_000,
+        "monotonic_ns": 1_699_999_999_999_995_000,
+        "realtime_ns": 1_700_000_000_000_007_000,
+    }
     (kernel,) = document["kernels"]
     assert list(kernel) == [
         "name",
@@ -146,6 +157,9 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
         "dispatches",
         "waves",
         "wave_ns",
+        "filtered_dispatches",
+        "words",
+        "side_words",
         "phases",
         "marks",
     ]

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ from typer.testing import CliRunner, Result
 
 from ktrace_cli.app import app
 from ktrace_cli.errors import KtraceError
+from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
 from support.recording import Wave
-from support.timelines import LOAD, MARK, OUTER, TILE, builder
-from support.words import mark, pop, push, span, start, stop
+from support.timelines import LOAD, MARK, MMA, OUTER, TILE, builder
+from support.words import mark, phase, phase_end, pop, push, span, start, stop
 
 
 @pytest.fixture
@@ -59,7 +61,7 @@ def test_decode_writes_the_trace_beside_the_recording(recording: Path) -> None:
     assert result.stdout == ""
     assert messages(result) == [
         f"ktrace: wrote 8 slices and 4 marks of 4 waves to {trace}"
-        " (device 0: gfx942, modelled times (software device)); open it at https://ui.perfetto.dev"
+        " (modelled times: software device); open it at https://ui.perfetto.dev"
     ]
 
 
@@ -127,6 +129,106 @@ def test_losses_are_told_and_fail_only_when_strict(lossy: Path) -> None:
         assert [line for line in messages(relaxed) if "warning" in line] == told
         assert (relaxed.exit_code, strict.exit_code) == (0, 5)
     assert lossy.with_name("lossy.pftrace.gz").exists()
+
+
+def test_arrows_left_out_and_clocks_assumed_fail_when_strict(tmp_path: Path) -> None:
+    made, kernel = builder(edges=[("load", "mma")])
+    backward = [phase(MMA, 1100), phase_end(1200), start(LOAD, 1300, token="a"), stop("a", 1400)]
+    made.add_dispatch(kernel, [Wave(main=backward)])
+    backward_arrow = made.write(tmp_path / "backward.bin")
+    made, kernel = builder()
+    made.add_dispatch(kernel, [Wave(state=WaveState.BEGUN)])
+    unknown_clock = made.write(tmp_path / "clock.bin")
+
+    for path, told in (
+        (backward_arrow, "1 arrow would go back in time and is left out"),
+        (unknown_clock, "1 device has a core clock of unknown rate"),
+    ):
+        for command in ("decode", "summary"):
+            result = ktrace(command, path, "--strict")
+
+            assert result.exit_code == 5
+            assert len([line for line in messages(result) if told in line]) == 1
+
+
+@pytest.fixture
+def filtered(tmp_path: Path) -> Path:
+    """Three dispatches, two of them recorded in part."""
+    made, kernel = builder()
+    for flags in (0, DispatchFlag.FILTERED, DispatchFlag.FILTERED):
+        words = [span(TILE, 1200, 1300)]
+        made.add_dispatch(kernel, [Wave(main=words)], block=(128, 1, 1), flags=flags)
+    return made.write(tmp_path / "part.bin")
+
+
+def test_what_was_not_asked_for_is_told_and_no_loss(filtered: Path) -> None:
+    told = (
+        "ktrace: recorded only in part, as asked for (--blocks, --waves or --xcc):"
+        " 2 of 3 dispatches"
+    )
+
+    for command in ("decode", "summary"):
+        result = ktrace(command, filtered, "--strict")
+
+        assert result.exit_code == 0
+        assert told in messages(result)
+    assert "gemm: 3 dispatches (2 in part), 3 waves" in ktrace("summary", filtered).stdout
+    (kernel,) = json.loads(ktrace("summary", filtered, "--json").stdout)["kernels"]
+    assert kernel["filtered_dispatches"] == 2
+    text = ktrace("decode", filtered, "-f", "text").stdout
+    assert "# filtered 2 of 3 dispatches" in text.splitlines()
+
+
+def test_a_recording_without_dispatches_says_so(tmp_path: Path) -> None:
+    made, _ = builder()
+    path = made.write(tmp_path / "empty.bin")
+    other = made.write(tmp_path / "others.bin", launches=3)
+
+    assert messages(ktrace("summary", path)) == [
+        f"ktrace: nothing was recorded in {path}: no kernel was launched"
+    ]
+    assert messages(ktrace("summary", other)) == [
+        f"ktrace: nothing was recorded in {other}: 3 launches were seen, none of them of an"
+        " annotated kernel that was to be traced"
+    ]
+
+
+def test_one_of_each_is_singular(tmp_path: Path) -> None:
+    made, kernel = builder()
+    made.add_dispatch(kernel, [Wave(main=[span(TILE, 1200, 1300), mark(MARK, 1400)])])
+
+    result = ktrace("decode", made.write(tmp_path / "run.bin"), "--limit", "1")
+
+    selected, wrote = messages(result)
+    assert selected == "ktrace: selected 1 of 1 wave"
+    assert wrote.startswith("ktrace: wrote 1 slice and 1 mark of 1 wave to ")
+
+
+def test_summary_says_the_share_of_partly_active_waves(tmp_path: Path) -> None:
+    made, kernel = builder()
+    words = [span(TILE, 1200, 1300), span(TILE, 1300, 1350), span(TILE, 1400, 1450)]
+    made.add_dispatch(kernel, [Wave(main=words, side=[mark(MARK, 1500)])])
+
+    path = made.write(tmp_path / "run.bin")
+
+    line = "partly active waves wrote 25.0 % of 4 words; there an event costs more"
+    assert ktrace("summary", path).stdout.splitlines()[-1] == line
+    (kernel,) = json.loads(ktrace("summary", path, "--json").stdout)["kernels"]
+    assert (kernel["words"], kernel["side_words"]) == (4, 1)
+
+
+@pytest.mark.parametrize("command", ["decode", "summary"])
+def test_help_names_the_recording_and_wraps_to_the_terminal(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+
+    lines = [line.strip() for line in ktrace(command, "--help").stdout.splitlines()]
+
+    assert any(line.endswith(f"{command} [OPTIONS] [RECORDING]") for line in lines)
+    prose = lines[lines.index("") + 1 : next(i for i, line in enumerate(lines) if "─" in line)]
+    # No paragraph is broken in two where the terminal has room for it.
+    assert not [line for line, below in pairwise(prose) if line and below]
 
 
 def test_nothing_lost_is_no_failure_when_strict(recording: Path) -> None:

@@ -1,5 +1,6 @@
 """Inputs that users really have, group (d): clocks."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from ktrace_cli.model import WAVE, SliceFlag, WaveFlag
 from ktrace_cli.timeline.clock import ANCHOR, ClockMap, fit_clock
 from ktrace_cli.timeline.host_clock import HostClock, fit_host_clock
 from ktrace_cli.trace_file import layout
-from ktrace_cli.trace_file.layout import ClockMethod
+from ktrace_cli.trace_file.layout import ClockMethod, WaveState
 from ktrace_cli.trace_file.recording import DeviceRecord
 from support.recording import HOST_EPOCH_NS, Wave
 from support.timelines import (
@@ -95,7 +96,8 @@ def test_an_end_below_the_begin_is_clamped(tmp_path: Path) -> None:
 
     timeline = decode(waves, tmp_path)
 
-    assert losses(timeline) == {"clamped_slices": 1}
+    assert losses(timeline) == {"clamped_waves": 1}
+    assert timeline.losses.sentences() == ["1 wave ended before its begin or its last word"]
     assert timeline.waves["flags"][0] == WaveFlag.CLAMPED
     assert timeline.waves["end_ticks"][0] == 5000
     assert timeline.waves["end_ns"][0] == timeline.waves["begin_ns"][0]
@@ -108,7 +110,8 @@ def test_a_word_that_steps_back_is_held_and_counted(tmp_path: Path) -> None:
 
     assert slices(timeline) == [("outer", "", 0, 100, 0)]
     assert marks(timeline) == [("published", 200)]
-    assert losses(timeline) == {"clamped_slices": 1}
+    assert losses(timeline) == {"clamped_words": 1}
+    assert timeline.losses.sentences() == ["1 word is earlier than the word before it"]
 
 
 def test_without_a_rate_nanoseconds_are_refused() -> None:
@@ -293,3 +296,34 @@ def test_a_span_that_seems_to_begin_before_its_wave_is_clamped(tmp_path: Path) -
     assert slices(timeline) == [("whole", "", 0, 0, 200)]
     assert flags(timeline) == [SliceFlag.CLAMPED]
     assert losses(timeline) == {"clamped_slices": 1}
+
+
+def test_a_core_clock_whose_rate_nothing_tells_is_a_loss(tmp_path: Path) -> None:
+    hung = Wave(main=[mark(MARK, 1100)], state=WaveState.BEGUN)
+
+    timeline = decode([hung], tmp_path)
+
+    assert timeline.instants["ns"][0] == timeline.waves["begin_ns"][0]
+    assert losses(timeline) == {"unfinished_waves": 1, "unknown_core_clocks": 1}
+
+
+def test_waves_without_times_need_no_core_clock(tmp_path: Path) -> None:
+    timeline = decode([Wave(header={"memtime_begin": 0})], tmp_path)
+
+    assert losses(timeline) == {"torn_waves": 1}
+
+
+def test_the_end_of_a_wave_that_moved_tells_nothing_of_the_clock_at_its_begin(
+    tmp_path: Path,
+) -> None:
+    # Its end was read from a clock that is 1 ms behind.
+    moved = Wave(wave=0, begin=21_000, end=2_121_000, header={"realtime_end": 201_000})
+    moved = replace(moved, header={**moved.header, "hw_id_end": 1 << 13})
+    waves = [moved, Wave(wave=1, begin=21_000, end=2_121_000)]
+
+    timeline = decode(waves, tmp_path, completed_ns=0)
+
+    assert timeline.waves["flags"].tolist() == [WaveFlag.MOVED, 0]
+    assert losses(timeline) == {"moved_waves": 1}
+    assert timeline.clocks[0].core_hz == pytest.approx(2.1e9)
+    assert (timeline.waves["end_ns"] - timeline.waves["begin_ns"]).tolist() == [1_000_000] * 2

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from ktrace_cli.analysis.summary import summarize
 from ktrace_cli.model import SliceFlag, WaveFlag
-from ktrace_cli.trace_file.layout import WaveState
+from ktrace_cli.trace_file.layout import DispatchFlag, Mode, WaveState
 from support.recording import Wave
 from support.timelines import (
     INNER,
@@ -206,6 +208,55 @@ def test_waves_that_are_not_in_the_file_are_missing(tmp_path: Path) -> None:
     timeline = decode([Wave(wave=0)], tmp_path, expected=4)
 
     assert losses(timeline) == {"missing_waves": 3}
+
+
+def test_without_an_expectation_no_wave_is_missing(tmp_path: Path) -> None:
+    timeline = decode([Wave(wave=0)], tmp_path, expected=0, flags=DispatchFlag.FILTERED)
+
+    assert losses(timeline) == {}
+    assert timeline.dispatches["flags"].tolist() == [DispatchFlag.FILTERED]
+
+
+@pytest.mark.parametrize(("mode", "missing"), [(Mode.CLAIM, 6), (Mode.DIRECT, 0)])
+def test_waves_that_found_no_slot_are_missing(tmp_path: Path, mode: Mode, missing: int) -> None:
+    slots = {"mode": mode, "wave_slots": 2, "claimed": 8}
+
+    timeline = decode([Wave(wave=0), Wave(wave=1)], tmp_path, expected=0, **slots)
+
+    assert timeline.losses.missing_waves == missing
+
+
+def test_lanes_that_left_early_are_told(tmp_path: Path) -> None:
+    few = {"exec_end": 0xFFFF}
+    waves = [
+        Wave(wave=0, header=few),
+        Wave(wave=1),
+        Wave(wave=2, header=few, state=WaveState.BEGUN),
+    ]
+
+    timeline = decode(waves, tmp_path)
+
+    assert timeline.waves["flags"].tolist() == [WaveFlag.LEFT_EARLY, 0, WaveFlag.UNFINISHED]
+    assert losses(timeline) == {"unfinished_waves": 1}
+
+
+@pytest.mark.parametrize(
+    ("end", "flag"),
+    [
+        ({"hw_id_end": 1}, WaveFlag.MOVED),
+        ({"hw_id_end": 1 << 4}, WaveFlag.MOVED),
+        ({"hw_id_end": 1 << 12}, WaveFlag.MOVED),
+        ({"xcc_id_end": 3}, WaveFlag.MOVED),
+        # The pipe and what is above the shader engine say who launched it, not where it ran.
+        ({"hw_id_end": 1 << 6 | 1 << 16 | 1 << 24}, 0),
+        ({"xcc_id_end": 1 << 4}, 0),
+    ],
+)
+def test_a_wave_that_moved_is_told(tmp_path: Path, end: dict[str, int], flag: int) -> None:
+    timeline = decode([Wave(wave=0, header=end), Wave(wave=1)], tmp_path)
+
+    assert timeline.waves["flags"].tolist() == [flag, 0]
+    assert losses(timeline) == ({"moved_waves": 1} if flag else {})
 
 
 def test_a_role_names_its_wave(tmp_path: Path) -> None:

@@ -273,6 +273,10 @@ struct ktrace_kernel_record {
   ktrace_u32 reserved;
 };
 
+enum ktrace_dispatch_flag {
+  KTRACE_DISPATCH_FILTERED = 1 /* filters of blocks, waves or XCCs were in force: waves are missing by choice */
+};
+
 /* Followed by `waves` wave headers as the device wrote them, `waves` extents, and the words of each wave in turn: its
  * main words, then its side words, both in address order (so the newest side word comes first). Where both streams met,
  * `main_words` is the whole region's and `side_words` 0; KTRACE_TAG_SIDE tells them apart. */
@@ -293,10 +297,10 @@ struct ktrace_dispatch_record {
   ktrace_u32 region_log2;
   ktrace_u32 wave_slots;
   ktrace_u32 waves;    /* headers that follow: every slot whose header is not all zero, in slot order */
-  ktrace_u32 expected; /* waves of the grid that pass the filters, as far as the host can tell */
+  ktrace_u32 expected; /* waves of the grid that pass the filters; 0: none, or not known (a filter of XCCs) */
   ktrace_u32 claimed;  /* claim mode: waves that asked for a slot */
   ktrace_u32 status;   /* HIP's error code seen at completion; 0 */
-  ktrace_u32 reserved;
+  ktrace_u32 flags;    /* ktrace_dispatch_flag */
 };
 
 struct ktrace_wave_extent {
@@ -308,7 +312,7 @@ struct ktrace_wave_extent {
 
 enum ktrace_clock_method {
   KTRACE_CLOCK_SOFTWARE = 1, /* the software device's own conversion */
-  KTRACE_CLOCK_HSA = 2,      /* hsa_amd_profiling_convert_tick_to_system_domain */
+  KTRACE_CLOCK_HSA = 2,      /* reserved: nothing writes it */
   KTRACE_CLOCK_KFD = 3,      /* AMDKFD_IOC_GET_CLOCK_COUNTERS */
   KTRACE_CLOCK_BOUNDS = 4    /* no sample could be taken: launches and completions bound it */
 };
@@ -367,7 +371,8 @@ struct ktrace_end_record {
 enum ktrace_status_flag {
   KTRACE_STATUS_SOFTWARE_DEVICE = 1, /* HIP is the software device */
   KTRACE_STATUS_CLOSED = 2,          /* the recording, if any, was closed */
-  KTRACE_STATUS_OUTPUT_FAILED = 4    /* the recording could not be written; see message */
+  KTRACE_STATUS_OUTPUT_FAILED = 4,   /* the recording could not be written; see message */
+  KTRACE_STATUS_REFUSED = 8          /* the configuration was not understood: nothing was traced; see message */
 };
 
 struct ktrace_status {
@@ -378,6 +383,12 @@ struct ktrace_status {
   struct ktrace_end_record counts;
   ktrace_u64 bytes;                       /* written to the recording */
   ktrace_u64 losses[KTRACE_LOSS_REASONS]; /* launches (or code objects) by ktrace_loss_reason */
+  ktrace_u64 unselected_launches; /* of annotated kernels that --kernel did not choose */
+  ktrace_u64 unseen_launches;     /* of kernels whose code object ktrace never saw: annotated or not, nobody knows */
+  ktrace_u64 unread_fat_binaries; /* registered, but never read: what is in them is in no count */
+  ktrace_u64 claim_launches;      /* dispatches with fewer slots than waves: KTRACE_MODE_CLAIM */
+  ktrace_u64 grown_launches;      /* dispatches with larger regions than the rule gives, as an earlier launch needed them */
+  ktrace_u64 dropped_words;       /* words that found no room in their wave's region */
   char program[256];
   char output[4096];  /* the recording; "" while none was begun */
   char message[1024]; /* the first trouble, in words */

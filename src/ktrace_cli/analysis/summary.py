@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ktrace_cli.code_object.names import display_name
-from ktrace_cli.model import ClockFit, Columns, Device, SliceFlag, Timeline, WaveFlag
+from ktrace_cli.model import ClockFit, Columns, Device, Process, SliceFlag, Timeline, WaveFlag
+from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.timeline.segments import Ints, parents, run_starts, run_stops
 from ktrace_cli.trace_file.layout import Kind
 
@@ -65,6 +66,12 @@ class KernelSummary:
     """That were recorded and have a time."""
     wave_ns: int
     """Time of all waves, added up."""
+    filtered_dispatches: int
+    """Of `dispatches`: of which only some waves were wanted (--blocks, --waves, --xcc)."""
+    words: int
+    """That its waves recorded."""
+    side_words: int
+    """Of `words`: from partly active waves, in which an event costs more."""
     phases: tuple[Phase, ...]
     """Longest total first."""
     marks: tuple[Mark, ...]
@@ -76,6 +83,9 @@ class Summary:
     """Kernels in order of their wave time, longest first."""
 
     kernels: tuple[KernelSummary, ...]
+    launches: int
+    """Of any kernel, annotated or not; 0 if the recording was not closed."""
+    process: Process | None
     losses: dict[str, int]
     devices: tuple[Device, ...]
     clocks: tuple[ClockFit, ...]
@@ -85,6 +95,8 @@ class Summary:
         devices = [_device_json(device, self.clocks) for device in self.devices]
         return {
             "kernels": [asdict(kernel) for kernel in self.kernels],
+            "launches": self.launches,
+            "process": asdict(self.process) if self.process else {},
             "losses": self.losses,
             "device": devices[0] if devices else {},
             "devices": devices,
@@ -108,21 +120,32 @@ def summarize(timeline: Timeline) -> Summary:
         kernel = timeline.kernels[key]
         slices = slices_by_key.get(key, _NO_ROWS)
         instants = timeline.instants[instants_by_key.get(key, _NO_ROWS)]
+        own_dispatches = timeline.dispatches[of_dispatch == key]
         kernels.append(
             KernelSummary(
                 name=display_name(kernel.mangled),
                 signature=kernel.name,
                 mangled=kernel.mangled,
                 target=kernel.target,
-                dispatches=int(np.count_nonzero(of_dispatch == key)),
+                dispatches=len(own_dispatches),
                 waves=int(np.count_nonzero(is_own)),
                 wave_ns=total,
+                filtered_dispatches=count_filtered(own_dispatches),
+                words=int(timeline.waves["words"][is_own].sum(dtype=np.int64)),
+                side_words=int(timeline.waves["side_words"][is_own].sum(dtype=np.int64)),
                 phases=_phases(timeline, timeline.slices.take(slices), self_ns[slices], total),
                 marks=_marks(timeline, instants),
             )
         )
     kernels.sort(key=lambda kernel: (-kernel.wave_ns, kernel.name))
-    return Summary(tuple(kernels), timeline.losses.counted(), timeline.devices, timeline.clocks)
+    return Summary(
+        kernels=tuple(kernels),
+        launches=timeline.launches,
+        process=timeline.process,
+        losses=timeline.losses.counted(),
+        devices=timeline.devices,
+        clocks=timeline.clocks,
+    )
 
 
 def _kernel_keys(timeline: Timeline) -> Ints:

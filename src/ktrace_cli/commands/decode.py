@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +10,15 @@ from typing import Annotated
 import typer
 
 from ktrace_cli import console
-from ktrace_cli.commands.recording import describe_devices, find_recording, load_timeline
-from ktrace_cli.errors import ExitStatus
+from ktrace_cli.commands.recording import (
+    RecordingArgument,
+    StrictOption,
+    check_losses,
+    counted,
+    describe_times,
+    find_recording,
+    load_timeline,
+)
 from ktrace_cli.export.output import STDOUT, compressed, open_output
 from ktrace_cli.export.perfetto import write_perfetto
 from ktrace_cli.export.text import write_text
@@ -28,84 +36,78 @@ class Format(str, Enum):
     TEXT = "text"
 
 
+@dataclass(frozen=True)
+class Target:
+    """What `decode` writes, and where."""
+
+    output: Path | None
+    """None is the format's own place."""
+    format: Format
+    may_replace: bool
+    """Whether an `output` that exists is replaced."""
+
+
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="The file to write; - is stdout. Without it: RECORDING's name with .pftrace.gz"
+        " beside it; text goes to stdout.",
+    ),
+]
+FormatOption = Annotated[Format, typer.Option("-f", "--format", help="What to write.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file named by -o.")]
+KernelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN",
+        help="Only kernels whose name matches this shell pattern; may be repeated.",
+    ),
+]
+DispatchOption = Annotated[
+    list[int] | None,
+    typer.Option(metavar="NUMBER", help="Only this traced launch, from 1; may be repeated."),
+]
+WaveOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        metavar="NUMBER", help="Only this wave of each workgroup, from 0; may be repeated."
+    ),
+]
+LimitOption = Annotated[
+    int, typer.Option(metavar="WAVES", min=0, help="At most so many waves; 0: all.")
+]
+
+
 def decode(
-    recording: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[RECORDING]",
-            help="Without it: the newest one in ktrace_out.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="The file to write; - is stdout. Without it: RECORDING's name with .pftrace.gz"
-            " beside it; text goes to stdout.",
-        ),
-    ] = None,
-    output_format: Annotated[
-        Format, typer.Option("-f", "--format", help="What to write.")
-    ] = Format.PFTRACE,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an existing file named by -o.")
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with status 5 if anything is missing.")
-    ] = False,
-    kernel: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kernel",
-            metavar="PATTERN",
-            help="Only kernels whose name matches this shell pattern; may be repeated.",
-        ),
-    ] = None,
-    dispatch: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--dispatch",
-            metavar="NUMBER",
-            help="Only this traced launch, from 1; may be repeated.",
-        ),
-    ] = None,
-    wave: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--wave",
-            metavar="NUMBER",
-            help="Only this wave of each workgroup, from 0; may be repeated.",
-        ),
-    ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="WAVES", min=0, help="At most so many waves; 0: all.")
-    ] = 0,
+    recording: RecordingArgument = None,
+    output: OutputOption = None,
+    output_format: FormatOption = Format.PFTRACE,
+    force: ForceOption = False,
+    strict: StrictOption = False,
+    kernel: KernelOption = None,
+    dispatch: DispatchOption = None,
+    wave: WaveOption = None,
+    limit: LimitOption = 0,
 ) -> None:
     """Write RECORDING as a Perfetto trace or as text.
 
     Open the trace at https://ui.perfetto.dev; nothing is uploaded.
     """
+    selection = Selection(kernel or (), dispatch or (), wave or (), limit)
+    target = Target(output, output_format, may_replace=force)
     path = find_recording(recording)
     timeline = load_timeline(path)
-    selection = Selection(kernel or (), dispatch or (), wave or (), limit)
-    shown = select(timeline, selection)
-    if not selection.is_everything:
-        console.say(f"selected {len(shown.waves):,} of {len(timeline.waves):,} waves")
-    if output_format is Format.TEXT:
-        with open_output(output or STDOUT, may_replace=force) as out:
-            write_text(shown, out)
-    else:
-        _write_trace(shown, output or default_output(path), may_replace=force or output is None)
-    if strict and timeline.losses.counted():
-        raise typer.Exit(ExitStatus.LOSS)
+    _write(_selected(timeline, selection), path, target)
+    check_losses(timeline, strict=strict)
 
 
 def decode_recording(recording: Path) -> None:
     """Write the Perfetto trace of a recording beside it, as `decode RECORDING` does."""
-    _write_trace(load_timeline(recording), default_output(recording), may_replace=True)
+    target = Target(output=None, format=Format.PFTRACE, may_replace=False)
+    _write(load_timeline(recording), recording, target)
 
 
 def default_output(recording: Path) -> Path:
@@ -113,11 +115,27 @@ def default_output(recording: Path) -> Path:
     return recording.with_suffix(".pftrace.gz")
 
 
+def _selected(timeline: Timeline, selection: Selection) -> Timeline:
+    shown = select(timeline, selection)
+    if not selection.is_everything:
+        waves = counted(len(timeline.waves), "wave")
+        console.say(f"selected {len(shown.waves):,} of {waves}")
+    return shown
+
+
+def _write(timeline: Timeline, recording: Path, target: Target) -> None:
+    if target.format is Format.TEXT:
+        with open_output(target.output or STDOUT, may_replace=target.may_replace) as out:
+            write_text(timeline, out)
+    elif target.output is None:
+        _write_trace(timeline, default_output(recording), may_replace=True)
+    else:
+        _write_trace(timeline, target.output, may_replace=target.may_replace)
+
+
 def _write_trace(timeline: Timeline, path: Path, *, may_replace: bool) -> None:
     with open_output(path, may_replace=may_replace) as out, compressed(out) as stream:
         written = write_perfetto(timeline, stream)
-    if written.backward_arrows:
-        console.warn(f"{written.backward_arrows:,} arrows would go back in time and are left out")
     events = 2 * written.slices + written.instants
     if events > _MANY_EVENTS:
         console.warn(
@@ -126,7 +144,7 @@ def _write_trace(timeline: Timeline, path: Path, *, may_replace: bool) -> None:
         )
     name = "stdout" if path == STDOUT else str(path)
     console.say(
-        f"wrote {written.slices:,} slices and {written.instants:,} marks of"
-        f" {len(timeline.waves):,} waves to {name} ({describe_devices(timeline)});"
+        f"wrote {counted(written.slices, 'slice')} and {counted(written.instants, 'mark')} of"
+        f" {counted(len(timeline.waves), 'wave')} to {name} ({describe_times(timeline)});"
         " open it at https://ui.perfetto.dev"
     )

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ktrace_cli import console
-from ktrace_cli.errors import KtraceError
+from ktrace_cli.errors import ExitStatus, KtraceError
 from ktrace_cli.model import Device, Timeline
 from ktrace_cli.timeline.build import build_timeline
+from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.trace_file.reader import read_recording
 
 RUN_FOLDER = Path("ktrace_out")
 """Where `ktrace run` writes without `-o`."""
+
+RecordingArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="RECORDING",
+        help="Without it: the newest one in ktrace_out.",
+        show_default=False,
+    ),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Exit with status 5 if anything is missing.")
+]
 
 
 def find_recording(path: Path | None) -> Path:
@@ -46,13 +62,26 @@ def load_timeline(path: Path) -> Timeline:
     for loss in recording.losses:
         what = loss.kernel or "code object"
         console.warn(f"{path}: lost {loss.count:,}: {what}: {loss.explanation}")
-    for fit in timeline.clocks:
-        if fit.core_hz == 0 and len(timeline.waves):
-            console.warn(
-                f"{path}: no wave tells the core clock's rate of device {fit.device}:"
-                " all that a wave recorded is shown at its begin"
-            )
+    dispatches = len(timeline.dispatches)
+    if filtered := count_filtered(timeline.dispatches):
+        console.say(
+            "recorded only in part, as asked for (--blocks, --waves or --xcc):"
+            f" {filtered:,} of {counted(dispatches, 'dispatch', 'dispatches')}"
+        )
+    if not dispatches:
+        console.say(f"nothing was recorded in {path}: {_why_nothing(timeline)}")
     return timeline
+
+
+def check_losses(timeline: Timeline, *, strict: bool) -> None:
+    """End with status 5 if the user is strict and anything is missing."""
+    if strict and timeline.losses.counted():
+        raise typer.Exit(ExitStatus.LOSS)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return `1 wave` or `4,032 waves`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def describe_devices(timeline: Timeline) -> str:
@@ -60,8 +89,27 @@ def describe_devices(timeline: Timeline) -> str:
     return "; ".join(_describe(device) for device in timeline.devices)
 
 
+def describe_times(timeline: Timeline) -> str:
+    """Return in a few words whether times are real."""
+    kinds = {device.is_software for device in timeline.devices}
+    if kinds == {True}:
+        return "modelled times: software device"
+    if kinds == {False}:
+        return "measured times"
+    return describe_devices(timeline) or "no device"
+
+
 def _describe(device: Device) -> str:
     target = device.target.split(":")[0]
     if device.is_software:
         return f"device {device.device}: {target}, modelled times (software device)"
     return f"device {device.device}: {target} {device.name}, measured times"
+
+
+def _why_nothing(timeline: Timeline) -> str:
+    if timeline.losses.counted():
+        return "see the warnings"
+    if timeline.launches:
+        launches = counted(timeline.launches, "launch was", "launches were")
+        return f"{launches} seen, none of them of an annotated kernel that was to be traced"
+    return "no kernel was launched"

@@ -12,9 +12,17 @@ import typer
 from ktrace_cli import console
 from ktrace_cli.commands.decode import decode_recording
 from ktrace_cli.errors import ExitStatus
-from ktrace_cli.launch.device import DeviceChoice, is_software
+from ktrace_cli.launch.device import Arch, DeviceChoice, is_software
 from ktrace_cli.launch.environment import TraceOptions
-from ktrace_cli.launch.report import recordings, result_line, warnings
+from ktrace_cli.launch.filters import (
+    check_blocks,
+    check_memory,
+    check_numbers,
+    check_output,
+    check_patterns,
+    check_words,
+)
+from ktrace_cli.launch.report import notes, recordings, result_line, warnings
 from ktrace_cli.launch.run import RunResult, run_traced
 from ktrace_cli.units import parse_size
 
@@ -51,9 +59,7 @@ def run(
             "code objects and models their time. `auto`: soft where there is no /dev/kfd."
         ),
     ] = DeviceChoice.AUTO,
-    arch: Annotated[
-        str, typer.Option(help="Target of the software device: gfx942 (default) or gfx950.")
-    ] = "",
+    arch: Annotated[Arch, typer.Option(help="What the software device is.")] = Arch.GFX942,
     kernel: Annotated[
         list[str] | None,
         typer.Option(
@@ -86,9 +92,6 @@ def run(
     status is the program's own; 125 if ktrace itself could not do its part, 126 or 127 if the
     program could not be started.
     """
-    software = is_software(device)
-    if software and device is DeviceChoice.AUTO:
-        console.say("no AMD GPU here: using the software device, whose times are modelled")
     options = TraceOptions(
         output=output,
         memory=str(parse_size(memory)) if memory else "",
@@ -97,17 +100,38 @@ def run(
         blocks=blocks,
         waves=waves,
         xcc=xcc,
-        soft_arch=arch,
+        soft_arch=arch.value,
     )
+    _check(options)
+    software = is_software(device)
+    if software and device is DeviceChoice.AUTO:
+        console.say("no AMD GPU here: using the software device, whose times are modelled")
     result = run_traced(
         command, options, version("ktrace"), software_device=software, replace_output=force
     )
     raise typer.Exit(_finish(result, format_))
 
 
+def _check(options: TraceOptions) -> None:
+    """Refuse what the interposer could not understand, before the program starts."""
+    check_output(options.output)
+    check_patterns(options.kernels)
+    if options.memory:
+        check_memory(int(options.memory))
+    if options.words:
+        check_words(options.words)
+    if options.blocks:
+        check_blocks(options.blocks)
+    for name, text in (("--waves", options.waves), ("--xcc", options.xcc)):
+        if text:
+            check_numbers(name, text)
+
+
 def _finish(result: RunResult, format_: RunFormat) -> int:
     for line in warnings(result):
         console.warn(line)
+    for line in notes(result):
+        console.say(line)
     console.say(result_line(result))
     if format_ is RunFormat.PFTRACE:
         for recording in recordings(result):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -13,8 +12,15 @@ from rich.table import Table
 from ktrace_cli import console
 from ktrace_cli.analysis.summary import KernelSummary, Phase, summarize
 from ktrace_cli.code_object.names import shorten
-from ktrace_cli.commands.recording import describe_devices, find_recording, load_timeline
-from ktrace_cli.errors import ExitStatus
+from ktrace_cli.commands.recording import (
+    RecordingArgument,
+    StrictOption,
+    check_losses,
+    counted,
+    describe_devices,
+    find_recording,
+    load_timeline,
+)
 from ktrace_cli.units import format_duration
 
 _NAME_WIDTH = 28
@@ -22,25 +28,17 @@ _TIMES = ("total", "self", "mean", "min", "p50", "p90", "p99", "max")
 
 
 def summary(
-    recording: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[RECORDING]",
-            help="Without it: the newest one in ktrace_out.",
-            show_default=False,
-        ),
-    ] = None,
+    recording: RecordingArgument = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write JSON; its keys are a promise.")
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with status 5 if anything is missing.")
-    ] = False,
+    strict: StrictOption = False,
 ) -> None:
     """Show count and times of every phase of every kernel in RECORDING.
 
-    Times are added over all waves, although these run at the same time. The column "% waves" is the
-    share of the time of all waves of the kernel; "self" leaves out what nests inside.
+    Times are added over all waves, although these run at the same time.
+
+    "% waves" is the share of the time of all waves; "self" leaves out what nests inside.
     """
     timeline = load_timeline(find_recording(recording))
     result = summarize(timeline)
@@ -49,21 +47,31 @@ def summary(
     else:
         console.data(describe_devices(timeline) + "\n")
         for kernel in result.kernels:
-            console.data("\n" + _title(kernel) + "\n")
-            if kernel.phases:
-                console.table(_table(kernel))
-            if kernel.marks:
-                marks = ", ".join(f"{mark.name} {mark.count:,}" for mark in kernel.marks)
-                console.data(f"marks: {marks}\n")
-    if strict and timeline.losses.counted():
-        raise typer.Exit(ExitStatus.LOSS)
+            _show(kernel)
+    check_losses(timeline, strict=strict)
+
+
+def _show(kernel: KernelSummary) -> None:
+    console.data("\n" + _title(kernel) + "\n")
+    if kernel.phases:
+        console.table(_table(kernel))
+    if kernel.marks:
+        marks = ", ".join(f"{mark.name} {mark.count:,}" for mark in kernel.marks)
+        console.data(f"marks: {marks}\n")
+    if kernel.side_words:
+        share = 100 * kernel.side_words / kernel.words
+        console.data(
+            f"partly active waves wrote {share:.1f} % of {counted(kernel.words, 'word')};"
+            " there an event costs more\n"
+        )
 
 
 def _title(kernel: KernelSummary) -> str:
-    dispatches = f"{kernel.dispatches:,} dispatch" + ("es" if kernel.dispatches != 1 else "")
-    waves = f"{kernel.waves:,} wave" + ("s" if kernel.waves != 1 else "")
+    dispatches = counted(kernel.dispatches, "dispatch", "dispatches")
+    waves = counted(kernel.waves, "wave")
+    part = f" ({kernel.filtered_dispatches:,} in part)" if kernel.filtered_dispatches else ""
     time = format_duration(kernel.wave_ns)
-    return f"{shorten(kernel.name, 80)}: {dispatches}, {waves}, {time} of wave time"
+    return f"{shorten(kernel.name, 80)}: {dispatches}{part}, {waves}, {time} of wave time"
 
 
 def _table(kernel: KernelSummary) -> Table:

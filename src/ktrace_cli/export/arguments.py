@@ -9,6 +9,7 @@ from ktrace_cli.export.interning import Interned
 from ktrace_cli.export.protobuf import Ints
 from ktrace_cli.export.track_events import TrackEvents
 from ktrace_cli.model import Columns, SliceFlag, Timeline, WaveFlag
+from ktrace_cli.trace_file.layout import DispatchFlag
 
 _SLICE_FLAGS = {
     SliceFlag.UNCLOSED: "unclosed",
@@ -16,7 +17,13 @@ _SLICE_FLAGS = {
     SliceFlag.CLAMPED: "clamped",
     SliceFlag.LONG_GAP: "length_uncertain",
 }
-_WAVE_FLAGS = {WaveFlag.UNFINISHED: "unfinished", WaveFlag.PARTIAL: "inactive_lanes_at_begin"}
+_WAVE_FLAGS = {
+    WaveFlag.UNFINISHED: "unfinished",
+    WaveFlag.PARTIAL: "inactive_lanes_at_begin",
+    WaveFlag.CLAMPED: "clamped",
+    WaveFlag.MOVED: "moved",
+    WaveFlag.LEFT_EARLY: "lanes_left_early",
+}
 _WAVE_NUMBERS = ("wave", "xcc", "se", "cu", "simd", "hardware_slot", "words")
 _DISPATCH_NUMBERS = ("number", "launch", "device", "stream", "thread", "shared_bytes", "waves")
 
@@ -32,22 +39,21 @@ def annotate(timeline: Timeline, shown: TrackEvents, interned: Interned) -> Anno
     for name in _DISPATCH_NUMBERS:
         values = timeline.dispatches[name].astype(np.int64)
         annotations.add_numbers(shown.of_dispatch, interned.argument(name), values)
+    is_filtered = (timeline.dispatches["flags"] & DispatchFlag.FILTERED) != 0
+    annotations.add_flags(shown.of_dispatch[is_filtered], interned.argument("filtered"))
     for name in ("grid", "block"):
         sizes = timeline.dispatches[name]
         _add_axes(annotations, interned, shown.of_dispatch, name, sizes)
     return annotations
 
 
-def add_arrows(timeline: Timeline, shown: TrackEvents, annotations: Annotations) -> int:
-    """Add the flows; return how many cannot be drawn because they go back in time."""
+def add_arrows(timeline: Timeline, shown: TrackEvents, annotations: Annotations) -> None:
+    """Add the flows: to where a slice begins or, if that is before the arrow, to where it ends."""
     source = shown.of_slice[timeline.flows["source"]]
     begin = shown.of_slice[timeline.flows["destination"]]
     end = shown.end_of_slice[timeline.flows["destination"]]
     # A viewer draws an arrow from the earlier event to the later one.
-    destination = np.where(begin > source, begin, end)
-    is_forward = destination > source
-    annotations.add_flows(source[is_forward], destination[is_forward])
-    return int(np.count_nonzero(~is_forward))
+    annotations.add_flows(source, np.where(begin > source, begin, end))
 
 
 def _add_payloads(

@@ -48,8 +48,6 @@ class Written:
     slices: int
     instants: int
     arrows: int
-    backward_arrows: int
-    """Left out: they would go back in time."""
     uses_slots: bool
     """Tracks are hardware slots, because there are too many waves for a track each."""
 
@@ -65,7 +63,7 @@ def write_perfetto(timeline: Timeline, out: BinaryIO) -> Written:
     names = name_everything(timeline, interned, by_kernel=tree.uses_slots)
     shown = order_events(timeline, tree, names)
     annotations = annotate(timeline, shown, interned)
-    backward = add_arrows(timeline, shown, annotations)
+    add_arrows(timeline, shown, annotations)
     tails, tail_sizes = annotations.per_event(len(shown.events))
 
     zero = int(shown.events["ns"][0]) if len(shown.events) else 0
@@ -82,8 +80,7 @@ def write_perfetto(timeline: Timeline, out: BinaryIO) -> Written:
     return Written(
         slices=len(timeline.slices),
         instants=len(timeline.instants),
-        arrows=len(timeline.flows) - backward,
-        backward_arrows=backward,
+        arrows=len(timeline.flows),
         uses_slots=tree.uses_slots,
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ktrace_cli.export.values import Value, to_python
 from ktrace_cli.model import NONE, Columns, SliceFlag, Timeline, WaveFlag
+from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.trace_file.layout import Kind
 
 COLUMNS = (
@@ -50,6 +51,8 @@ def _head(timeline: Timeline, zero: int) -> Iterator[str]:
         times = "modelled times (software device)" if device.is_software else "measured times"
         yield f"# device {device.device} {device.target}: {times}"
     yield f"# zero_ns {zero}"
+    if filtered := count_filtered(timeline.dispatches):
+        yield f"# filtered {filtered} of {len(timeline.dispatches)} dispatches"
     for name, count in timeline.losses.counted().items():
         yield f"# loss {name} {count}"
     yield "\t".join(COLUMNS)

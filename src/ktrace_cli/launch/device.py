@@ -19,6 +19,14 @@ class DeviceChoice(str, Enum):
     HARDWARE = "hardware"
 
 
+class Arch(str, Enum):
+    """What `--arch` takes: the GPUs that the software device can be."""
+
+    GFX90A = "gfx90a"
+    GFX942 = "gfx942"
+    GFX950 = "gfx950"
+
+
 def is_software(choice: DeviceChoice, kfd: Path = KFD) -> bool:
     """Decide whether a run uses the software device.
 

@@ -52,7 +52,7 @@ def native_library(name: str) -> Path:
     raise KtraceError(
         f"this installation of ktrace has no {name}",
         why="its native part was not built",
-        fix="install it again with `pip install --force-reinstall ktrace`; Linux on x86-64 only",
+        fix="in a clone: `pip install --force-reinstall .`; Linux on x86-64 only",
         status=ExitStatus.RUN_FAILED,
     )
 

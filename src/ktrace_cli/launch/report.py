@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from pathlib import Path
 
 from ktrace_cli.launch.run import RunResult
@@ -11,17 +12,16 @@ from ktrace_cli.trace_file.layout import LossReason
 from ktrace_cli.units import format_bytes
 
 _LOSS_WORDS = {
-    LossReason.NO_MEMORY: "the device had no memory for their buffers",
+    LossReason.NO_MEMORY: "the device had no memory for a trace buffer",
     LossReason.POOL_EXHAUSTED: "the trace buffers of `--memory` were all in use",
-    LossReason.CAPTURE: "they were launched during stream capture",
-    LossReason.ENTRY_POINT: "they were launched through a HIP call that ktrace does not trace",
+    LossReason.CAPTURE: "launched during stream capture",
+    LossReason.ENTRY_POINT: "launched through a HIP call that ktrace does not trace",
     LossReason.ARGUMENT: "the trace argument is missing or no 8-byte argument",
-    LossReason.CODE_OBJECT: "code objects that could not be read",
-    LossReason.LAUNCH_FAILED: "HIP refused them",
-    LossReason.COPY_FAILED: "their buffers could not be copied back",
+    LossReason.LAUNCH_FAILED: "HIP refused the launch",
+    LossReason.COPY_FAILED: "the trace buffer could not be copied back",
     LossReason.WRITE_FAILED: "the recording could not be written",
-    LossReason.NOT_FINISHED: "they had not finished when the process ended",
-    LossReason.RECORD_FORMAT: "their annotations are of another version of ktrace",
+    LossReason.NOT_FINISHED: "not finished when the process ended",
+    LossReason.RECORD_FORMAT: "annotated with another version of ktrace",
 }
 
 
@@ -49,39 +49,79 @@ def warnings(result: RunResult) -> list[str]:
     lines = []
     if result.not_preloaded and not result.processes:
         lines.append(f"the interposer was not loaded into the program: {result.not_preloaded}")
-    losses: dict[LossReason, int] = {}
+    lines += [
+        f"process {process.pid} ({process.program}): {process.message}"
+        for process in result.processes
+        if process.message
+    ]
+    losses: Counter[LossReason] = Counter()
     for process in result.processes:
-        for reason, count in process.losses.items():
-            losses[reason] = losses.get(reason, 0) + count
-        if process.message:
-            lines.append(f"process {process.pid} ({process.program}): {process.message}")
-    for reason, count in losses.items():
-        if reason is LossReason.CODE_OBJECT:
-            lines.append(f"{count:,} {_LOSS_WORDS[reason]}")
-        else:
-            launches = _count(count, "launch was", "launches were")
-            lines.append(f"{launches} not traced: {_LOSS_WORDS[reason]}")
+        losses.update(process.losses)
+    lines += [_loss(reason, count) for reason, count in losses.items()]
+    return lines + _partly_recorded(result)
+
+
+def _loss(reason: LossReason, count: int) -> str:
+    if reason is LossReason.CODE_OBJECT:
+        return _count(count, "code object", "code objects") + " could not be read"
+    launches = _count(count, "launch was", "launches were")
+    return f"{launches} not traced: {_LOSS_WORDS[reason]}"
+
+
+def _partly_recorded(result: RunResult) -> list[str]:
+    lines = []
+    if words := _sum(result, "dropped_words"):
+        dropped = _count(
+            words, "word did not fit its wave's region", "words did not fit their waves' regions"
+        )
+        lines.append(f"{dropped}; `--words` makes regions larger")
+    if claims := _sum(result, "claim_launches"):
+        launches = _count(claims, "launch", "launches")
+        lines.append(
+            f"{launches} had more waves than `--memory` holds: the first to start are recorded"
+        )
+    if unseen := _sum(result, "unseen_launches"):
+        launches = _count(unseen, "launch was", "launches were")
+        lines.append(f"{launches} of kernels whose code object ktrace did not see: not traced")
     return lines
+
+
+def notes(result: RunResult) -> list[str]:
+    """Say what ktrace did on its own account that is no loss, one line each."""
+    grown = _sum(result, "grown_launches")
+    if not grown:
+        return []
+    return [
+        f"{_count(grown, 'launch', 'launches')} got larger regions than the rule gives, because "
+        "earlier ones had filled theirs"
+    ]
 
 
 def _what_was_seen(result: RunResult) -> str:
     if not result.processes:
         return "no process called HIP through a library that ktrace can see"
-    objects = sum(p.code_objects for p in result.processes)
-    annotated = sum(p.annotated_code_objects for p in result.processes)
-    kernels = sum(p.annotated_kernels for p in result.processes)
-    launches = sum(p.launches for p in result.processes)
-    traced = sum(p.annotated_launches for p in result.processes)
+    if any(process.is_refused for process in result.processes):
+        return "ktrace's settings were not understood, so it did not look"
+    objects = _sum(result, "code_objects")
+    annotated = _sum(result, "annotated_code_objects")
+    kernels = _count(_sum(result, "annotated_kernels"), "annotated kernel", "annotated kernels")
+    launches = _count(_sum(result, "launches"), "launch", "launches")
     seen = (
         f"saw {_count(objects, 'code object', 'code objects')} ({annotated:,} annotated, with "
-        f"{_count(kernels, 'annotated kernel', 'annotated kernels')}) and "
-        f"{_count(launches, 'launch', 'launches')} ({traced:,} of annotated kernels)"
+        f"{kernels}) and {launches} ({_sum(result, 'annotated_launches'):,} of annotated kernels)"
     )
-    if any(p.output_failed for p in result.processes):
-        return seen
-    if not annotated:
+    if unread := _sum(result, "unread_fat_binaries"):
+        binaries = _count(unread, "registered binary was", "registered binaries were")
+        seen += f"; {binaries} not looked into"
+    if unselected := _sum(result, "unselected_launches"):
+        return f"{seen}; `--kernel` left out {_count(unselected, 'launch', 'launches')}"
+    if objects and not annotated and not unread and not _sum(result, "unseen_launches"):
         return f"{seen}; compile the kernel with ktrace.hpp and -DKTRACE_ENABLE"
     return seen
+
+
+def _sum(result: RunResult, name: str) -> int:
+    return sum(getattr(process, name) for process in result.processes)
 
 
 def _count(number: int, one: str, many: str) -> str:

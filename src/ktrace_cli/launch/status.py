@@ -21,7 +21,10 @@ class ProcessStatus:
     is_software: bool
     is_closed: bool
     output_failed: bool
+    is_refused: bool
+    """Its configuration was not understood: it ran untraced, and `message` says why."""
     message: str
+    """The first trouble, in words."""
     code_objects: int
     annotated_code_objects: int
     annotated_kernels: int
@@ -31,12 +34,25 @@ class ProcessStatus:
     size: int
     """Bytes of its recording."""
     losses: dict[layout.LossReason, int]
+    unselected_launches: int
+    """Of annotated kernels that `--kernel` did not choose."""
+    unseen_launches: int
+    """Of kernels whose code object ktrace never saw."""
+    unread_fat_binaries: int
+    """Registered, but never read: no other count knows what is in them."""
+    claim_launches: int
+    """Dispatches with fewer slots than waves."""
+    grown_launches: int
+    """Dispatches with larger regions than the rule gives, as an earlier launch needed them."""
+    dropped_words: int
+    """Words that found no room in their wave's region."""
 
 
 def read_statuses(folder: Path) -> list[ProcessStatus]:
     """Read what every process wrote, in the order of their process ids.
 
-    A file that is too short is of a process that ended while it made it: it has nothing to say.
+    A file that is too short is of a process that ended while it made it: it has nothing to say. One
+    of another size is of an interposer of another version, which says so on standard error itself.
     """
     statuses = []
     for path in sorted(folder.glob("*.status"), key=_process_order):
@@ -44,7 +60,7 @@ def read_statuses(folder: Path) -> list[ProcessStatus]:
         if len(raw) < layout.STATUS.itemsize:
             continue
         row = np.frombuffer(raw, layout.STATUS, count=1)[0]
-        if row["magic"] == layout.STATUS_MAGIC:
+        if row["magic"] == layout.STATUS_MAGIC and row["size"] == layout.STATUS.itemsize:
             statuses.append(_status(row))
     return statuses
 
@@ -64,6 +80,7 @@ def _status(row: np.void) -> ProcessStatus:
         is_software=bool(flags & layout.StatusFlag.SOFTWARE_DEVICE),
         is_closed=bool(flags & layout.StatusFlag.CLOSED),
         output_failed=bool(flags & layout.StatusFlag.OUTPUT_FAILED),
+        is_refused=bool(flags & layout.StatusFlag.REFUSED),
         message=_text(row["message"]),
         code_objects=int(counts["code_objects"]),
         annotated_code_objects=int(counts["annotated_code_objects"]),
@@ -75,6 +92,12 @@ def _status(row: np.void) -> ProcessStatus:
         losses={
             reason: count for reason in layout.LossReason if (count := int(row["losses"][reason]))
         },
+        unselected_launches=int(row["unselected_launches"]),
+        unseen_launches=int(row["unseen_launches"]),
+        unread_fat_binaries=int(row["unread_fat_binaries"]),
+        claim_launches=int(row["claim_launches"]),
+        grown_launches=int(row["grown_launches"]),
+        dropped_words=int(row["dropped_words"]),
     )
 
 

@@ -95,7 +95,7 @@ def _decode(
             "torn_words": read.torn_words,
             "stray_values": read.stray_values + stray,
             "long_gaps": read.long_gaps,
-            "clamped_slices": read.clamped,
+            "clamped_words": read.clamped,
             "stray_ends": paired.stray_ends,
         },
     )
@@ -134,7 +134,9 @@ def _anchors(headers: Headers, read: Events) -> Columns:
     )
     headers.waves["flags"][headers.is_ended & goes_back] |= np.uint16(WaveFlag.CLAMPED)
     begins = np.flatnonzero(~headers.is_torn)
-    ends = np.flatnonzero(headers.is_ended & ~goes_back)
+    # A wave that moved may have read another clock at its end.
+    is_moved = (headers.waves["flags"] & WaveFlag.MOVED) != 0
+    ends = np.flatnonzero(headers.is_ended & ~goes_back & ~is_moved)
     at = np.searchsorted(read.owners, read.anchors)
     has_value = at < np.searchsorted(read.owners, read.anchors, "right")
     words, values = read.anchors[has_value], read.values[at[has_value]]

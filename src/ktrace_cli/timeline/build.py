@@ -15,9 +15,11 @@ from ktrace_cli.timeline.host_clock import HostClock, fit_host_clock
 from ktrace_cli.timeline.join import join_events, join_waves, keep_used, set_wave_times
 from ktrace_cli.timeline.lanes import LaneTable
 from ktrace_cli.timeline.losses import (
+    count_missing_waves,
     count_out_of_window,
     count_recording,
     count_slices,
+    count_unknown_clocks,
     count_unnamed,
     count_waves,
 )
@@ -43,15 +45,17 @@ def build_timeline(recording: Recording) -> Timeline:
     set_wave_times(waves, dispatches, clock)
     lane_names, lane_place = lanes.sorted()
     slices, instants, values = join_events(parts, lane_place, clock)
-    flows, unmatched = find_flows(slices, waves, names.events, names.edges)
+    flows, lost_flows = find_flows(slices, waves, dispatches, names.events, names.edges)
 
     losses = _count_before(recording, records, names, parts)
-    losses.update(count_waves(dispatches, waves))
+    losses.update(count_missing_waves(records))
+    losses.update(count_waves(waves))
     losses.update(count_slices(slices))
     losses.update(count_unnamed(names.named, (waves["group"], slices["event"], instants["event"])))
     slack = np.array([host_clocks[int(d)].slack_ns for d in dispatches["device"]], np.int64)
     losses.update(count_out_of_window(dispatches, waves, slack))
-    losses["unmatched_edges"] += unmatched
+    losses.update(lost_flows)
+    losses.update(count_unknown_clocks(clock, dispatches, waves))
     return Timeline(
         process=_process(recording),
         devices=_devices(recording),
@@ -97,7 +101,7 @@ def _dispatches(records: Sequence[DispatchRecord], names: Names) -> Columns:
         row["thread"] = record["thread_id"]
         for name in ("launch", "device", "stream", "grid", "block", "shared_bytes", "waves"):
             row[name] = record[name]
-        for name in ("launched_ns", "submitted_ns", "completed_ns", "expected"):
+        for name in ("launched_ns", "completed_ns", "expected", "flags"):
             row[name] = record[name]
     rows["first_wave"] = np.cumsum(rows["waves"]) - rows["waves"]
     return rows

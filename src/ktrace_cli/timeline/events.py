@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 NO_UNIT = -1
+LOW_HALF = 0xFFFFFFFF
+"""Of a unit key: what words and the model tell of it."""
 
 EVENT = np.dtype(
     [

@@ -2,58 +2,99 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from ktrace_cli.model import FLOW, Columns, Edge, Event
-from ktrace_cli.timeline.segments import Ints, run_starts
+from ktrace_cli.timeline.segments import Flags, Ints, run_starts
+from ktrace_cli.trace_file.layout import WAVE_SIZE, DispatchFlag
 
 
 def find_flows(
-    slices: Columns, waves: Columns, events: Sequence[Event], edges: Sequence[Edge]
-) -> tuple[Columns, int]:
-    """Return model.FLOW, by edge, and how many occurrences have no partner.
+    slices: Columns,
+    waves: Columns,
+    dispatches: Columns,
+    events: Sequence[Event],
+    edges: Sequence[Edge],
+) -> tuple[Columns, Counter[str]]:
+    """Return model.FLOW, by edge, and the counts of what cannot be drawn.
 
     Args:
-        slices: model.SLICE, by wave.
+        slices: model.SLICE, by wave, with nanoseconds.
         waves: model.WAVE.
+        dispatches: model.DISPATCH.
         events: Timeline.events.
-        edges: Timeline.edges; a name stands for every event of that name.
+        edges: Timeline.edges; a name stands for every event of that name, of the edge's unit and
+            kernels.
     """
-    flows, unmatched = [np.zeros(0, FLOW)], 0
+    flows, losses = [np.zeros(0, FLOW)], Counter[str]()
+    workgroup = _workgroups(waves)
+    is_meant = ~_is_left_out(waves, dispatches, workgroup)[slices["wave"]]
     for number, edge in enumerate(edges):
-        sources = _occurrences(slices, waves, _named(events, edge.source))
-        destinations = _occurrences(slices, waves, _named(events, edge.destination))
+        sources, destinations = (
+            _occurrences(
+                slices,
+                waves,
+                workgroup,
+                np.flatnonzero(is_meant & np.isin(slices["event"], _named(events, edge, name))),
+            )
+            for name in (edge.source, edge.destination)
+        )
         _, left, right = np.intersect1d(
             sources[0], destinations[0], assume_unique=True, return_indices=True
         )
+        losses["unmatched_edges"] += len(sources[1]) + len(destinations[1]) - 2 * len(left)
         found = np.zeros(len(left), FLOW)
         found["source"], found["destination"] = sources[1][left], destinations[1][right]
         found["edge"] = number
         flows.append(found)
-        unmatched += len(sources[1]) + len(destinations[1]) - 2 * len(left)
-    return np.concatenate(flows), unmatched
+    return _forward(np.concatenate(flows), slices, losses)
 
 
-def _named(events: Sequence[Event], name: str) -> Ints:
-    return np.array([row for row, event in enumerate(events) if event.name == name], np.int64)
+def _named(events: Sequence[Event], edge: Edge, name: str) -> Ints:
+    rows = [
+        row
+        for row, event in enumerate(events)
+        if event.name == name and event.unit == edge.unit and event.kernel in edge.kernels
+    ]
+    return np.array(rows, np.int64)
 
 
-def _occurrences(slices: Columns, waves: Columns, events: Ints) -> tuple[Ints, Ints]:
+def _occurrences(slices: Columns, waves: Columns, workgroup: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Return a key (workgroup, how many before it in the workgroup) of each slice, and the slice.
 
     Within a workgroup, slices count by wave, then time.
     """
-    rows = np.flatnonzero(np.isin(slices["event"], events))
     wave = slices["wave"][rows]
-    group = _workgroups(waves)[wave]
+    group = workgroup[wave]
     order = np.lexsort((rows, slices["begin_ticks"][rows], waves["wave"][wave], group))
     rows, group = rows[order], group[order]
     starts = run_starts(group)
     counts = np.diff(np.append(starts, len(rows)))
     number = np.arange(len(rows)) - np.repeat(starts, counts)
     return group * (len(slices) + 1) + number, rows
+
+
+def _forward(flows: Columns, slices: Columns, losses: Counter[str]) -> tuple[Columns, Counter[str]]:
+    """Leave out arrows whose end is not behind their begin: a viewer would turn them around."""
+    source, destination = slices[flows["source"]], slices[flows["destination"]]
+    is_forward = destination["begin_ns"] + destination["ns"] > source["begin_ns"]
+    losses["backward_arrows"] += int(np.count_nonzero(~is_forward))
+    return flows[is_forward], losses
+
+
+def _is_left_out(waves: Columns, dispatches: Columns, workgroup: Ints) -> Flags:
+    """Tell of each wave whether its workgroup was recorded in part, as asked for.
+
+    How many occurrences its other waves had is not known, so that no arrow would be certain.
+    """
+    waves_per_block = -(-dispatches["block"].astype(np.int64).prod(axis=1) // WAVE_SIZE)
+    is_filtered = (dispatches["flags"] & DispatchFlag.FILTERED) != 0
+    recorded = np.bincount(workgroup)[workgroup] if len(workgroup) else workgroup
+    of = waves["dispatch"]
+    return np.asarray(is_filtered[of] & (recorded < waves_per_block[of]), np.bool_)
 
 
 def _workgroups(waves: Columns) -> Ints:

@@ -18,6 +18,8 @@ HEADER_WORDS = layout.REGION_HEADER // layout.WORD.itemsize
 # 2**58 cycles are years: a clock beyond it is no clock (and anchor words hold 58 bits).
 _CLOCK_LIMIT = np.uint64(1 << 58)
 _ALL_LANES = np.uint64(0xFFFFFFFFFFFFFFFF)
+# Wave slot, SIMD, CU, shader array and SE, as `_read_place` takes them apart.
+_HW_ID_PLACE = np.uint32(0xFF3F)
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,9 @@ def read_headers(dispatches: Sequence[DispatchRecord], first: int) -> Headers:
     flags[is_begun] |= np.uint16(WaveFlag.UNFINISHED)
     flags[waves["dropped"] > 0] |= np.uint16(WaveFlag.DROPPED)
     flags[~is_torn & (raw["exec_begin"] != _ALL_LANES)] |= np.uint16(WaveFlag.PARTIAL)
+    is_ended = ~is_torn & ~is_begun
+    flags[is_ended & (raw["exec_end"] != raw["exec_begin"])] |= np.uint16(WaveFlag.LEFT_EARLY)
+    flags[is_ended & _is_moved(raw)] |= np.uint16(WaveFlag.MOVED)
     return Headers(waves, raw, extents, region_words[of])
 
 
@@ -91,6 +96,13 @@ def _read_place(waves: Columns, raw: NDArray[Any]) -> None:
     # A CU's number counts within its shader array, so the array makes it unique in its SE.
     waves["cu"] = (hw_id >> 8) & 0x1F
     waves["se"] = (hw_id >> 13) & 7
+
+
+def _is_moved(raw: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which waves ended elsewhere, as after a preemption: on another SE, CU, SIMD or slot."""
+    hw_id = (raw["hw_id_begin"] ^ raw["hw_id_end"]) & _HW_ID_PLACE
+    xcc = (raw["xcc_id_begin"] ^ raw["xcc_id_end"]) & 0xF
+    return np.asarray((hw_id | xcc) != 0, np.bool_)
 
 
 def _is_torn(

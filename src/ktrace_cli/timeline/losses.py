@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from ktrace_cli.model import Columns, SliceFlag, WaveFlag
-from ktrace_cli.trace_file.layout import LossReason
-from ktrace_cli.trace_file.recording import Recording
+from ktrace_cli.timeline.clock import ClockMap
+from ktrace_cli.trace_file import layout
+from ktrace_cli.trace_file.layout import DispatchFlag, LossReason
+from ktrace_cli.trace_file.recording import DispatchRecord, Recording
 
 # Every other reason means launches that were not traced.
 _COUNT_BY_REASON: dict[int, str] = {
@@ -27,17 +29,27 @@ def count_recording(recording: Recording) -> Counter[str]:
     return losses
 
 
-def count_waves(dispatches: Columns, waves: Columns) -> Counter[str]:
-    """Count waves that are missing, torn, unfinished or full."""
+def count_missing_waves(dispatches: Sequence[DispatchRecord]) -> Counter[str]:
+    """Count waves that were expected, or that asked for a slot and got none."""
+    rows = np.array([dispatch.record for dispatch in dispatches], layout.DISPATCH)
+    names = ("expected", "waves", "claimed", "wave_slots")
+    expected, waves, claimed, slots = (rows[name].astype(np.int64) for name in names)
+    # An expectation of 0 is none; then only waves without a slot are known to be missing.
+    without_slot = np.where(rows["mode"] == layout.Mode.CLAIM, claimed - slots, 0)
+    missing = np.maximum(np.maximum(expected - waves, without_slot), 0)
+    return Counter(missing_waves=int(missing.sum()))
+
+
+def count_waves(waves: Columns) -> Counter[str]:
+    """Count waves that are torn, unfinished, full or repaired."""
     flags = waves["flags"]
-    missing = np.maximum(dispatches["expected"].astype(np.int64) - dispatches["waves"], 0)
     return Counter(
-        missing_waves=int(missing.sum()),
         unfinished_waves=_count(flags, WaveFlag.UNFINISHED),
         torn_waves=_count(flags, WaveFlag.TORN),
         truncated_waves=_count(flags, WaveFlag.DROPPED),
         dropped_words=int(waves["dropped"].sum(dtype=np.int64)),
-        clamped_slices=_count(flags, WaveFlag.CLAMPED),
+        clamped_waves=_count(flags, WaveFlag.CLAMPED),
+        moved_waves=_count(flags, WaveFlag.MOVED),
     )
 
 
@@ -69,6 +81,19 @@ def count_out_of_window(dispatches: Columns, waves: Columns, slack_ns: Columns) 
     completed = dispatches["completed_ns"][of]
     is_late = (completed > 0) & (waves["end_ns"] > completed + slack)
     return Counter(out_of_window=int(np.count_nonzero(is_known & (is_early | is_late))))
+
+
+def count_unknown_clocks(clock: ClockMap, dispatches: Columns, waves: Columns) -> Counter[str]:
+    """Count devices whose waves have times, but do not tell how long a cycle is."""
+    timed = waves["dispatch"][clock.clock_of_wave >= 0]
+    devices = set(dispatches["device"][timed].tolist())
+    unknown = sum(fit.core_hz == 0 and fit.device in devices for fit in clock.fits)
+    return Counter(unknown_core_clocks=unknown)
+
+
+def count_filtered(dispatches: Columns) -> int:
+    """Count dispatches of which not all waves were wanted; what these lack is no loss."""
+    return _count(dispatches["flags"], DispatchFlag.FILTERED)
 
 
 def _count(flags: Columns, flag: int) -> int:

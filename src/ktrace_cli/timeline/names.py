@@ -12,12 +12,11 @@ from ktrace_cli.code_object.names import demangle
 from ktrace_cli.code_object.reader import read_code_object
 from ktrace_cli.errors import CodeObjectError
 from ktrace_cli.model import NONE, Edge, Event, Kernel
-from ktrace_cli.timeline.events import NO_UNIT
+from ktrace_cli.timeline.edges import read_edges
+from ktrace_cli.timeline.events import LOW_HALF, NO_UNIT
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file.layout import Kind
 from ktrace_cli.trace_file.recording import CodeObjectRecord, KernelRecord, Recording
-
-_LOW_HALF = 0xFFFFFFFF
 
 
 @dataclass
@@ -39,7 +38,7 @@ class Names:
 
     def add(self, kernel: int, unit: int, id_: int, event: Event) -> None:
         """Add an event unless its key is there."""
-        key = (kernel, unit & _LOW_HALF, id_)
+        key = (kernel, unit & LOW_HALF, id_)
         if key not in self._row_by_key:
             self._row_by_key[key] = len(self.events)
             self.events.append(event)
@@ -69,10 +68,11 @@ class Names:
     def _row(self, kernel: int, unit: int, id_: int, kind: int) -> int:
         if unit == NO_UNIT:
             unit = self.records[kernel].unit_key
-        key = (kernel, unit & _LOW_HALF, id_)
+        key = (kernel, unit & LOW_HALF, id_)
         if key not in self._row_by_key:
             kind = Kind.RANGE if kind == Kind.LONG_BEGIN else kind
-            self.add(kernel, unit, id_, Event(f"event_{id_}", kind, "", "", 0, kernel))
+            event = Event(f"event_{id_}", kind, "", "", 0, kernel, unit & LOW_HALF)
+            self.add(kernel, unit, id_, event)
         return self._row_by_key[key]
 
 
@@ -88,12 +88,9 @@ def read_names(recording: Recording) -> Names:
             code_objects[index] = code_object
     records = tuple(recording.kernels[index] for index in sorted(recording.kernels))
     kernels = tuple(_kernel(recording, code_objects, record) for record in records)
-    edges = {
-        (edge.source, edge.destination): None for c in code_objects.values() for edge in c.edges
-    }
     names = Names(
         kernels=kernels,
-        edges=tuple(Edge(source, destination) for source, destination in edges),
+        edges=read_edges(code_objects, records),
         unread_code_objects=unread,
         row_by_kernel={record.kernel: row for row, record in enumerate(records)},
         records=records,
@@ -101,8 +98,9 @@ def read_names(recording: Recording) -> Names:
     for row, kernel in enumerate(records):
         code_object = code_objects.get(kernel.code_object)
         for event in code_object.events if code_object else ():
-            model = Event(event.name, event.kind, event.lane, event.file, event.line, row)
-            names.add(row, event.unit_key, event.id, model)
+            unit = event.unit_key & LOW_HALF
+            model = Event(event.name, event.kind, event.lane, event.file, event.line, row, unit)
+            names.add(row, unit, event.id, model)
     names.named = len(names.events)
     return names
 

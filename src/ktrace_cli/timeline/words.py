@@ -126,7 +126,9 @@ def _classify(
 def _merge(events: Columns, owners: Ints, values: Columns) -> tuple[Columns, Ints, Columns]:
     """Put both streams together by time; at equal times main words first, then by record order."""
     is_dropped = events["kind"] == 0
-    if not np.any(is_dropped | events["is_side"]):
+    # A LONG_BEGIN has the time of its begin wherever it stands, were it in the main stream.
+    is_moved = is_dropped | events["is_side"] | (events["kind"] == Kind.LONG_BEGIN)
+    if not np.any(is_moved):
         return events, owners, values
     order = np.lexsort((events["ticks"], events["wave"]))
     order = order[~is_dropped[order]]

@@ -310,9 +310,16 @@ DISPATCH: Final = np.dtype(
         ("expected", "<u4"),
         ("claimed", "<u4"),
         ("status", "<u4"),
-        ("reserved", "<u4"),
+        ("flags", "<u4"),
     ]
 )
+
+
+class DispatchFlag(IntFlag):
+    """What is special about a dispatch."""
+
+    FILTERED = 1
+
 
 WAVE_EXTENT: Final = np.dtype(
     [("slot", "<u4"), ("main_words", "<u4"), ("side_words", "<u4"), ("reserved", "<u4")]
@@ -389,6 +396,7 @@ class StatusFlag(IntFlag):
     SOFTWARE_DEVICE = 1
     CLOSED = 2
     OUTPUT_FAILED = 4
+    REFUSED = 8
 
 
 STATUS: Final = np.dtype(
@@ -400,6 +408,12 @@ STATUS: Final = np.dtype(
         ("counts", END),
         ("bytes", "<u8"),
         ("losses", "<u8", LOSS_REASONS),
+        ("unselected_launches", "<u8"),
+        ("unseen_launches", "<u8"),
+        ("unread_fat_binaries", "<u8"),
+        ("claim_launches", "<u8"),
+        ("grown_launches", "<u8"),
+        ("dropped_words", "<u8"),
         ("program", "S256"),
         ("output", "S4096"),
         ("message", "S1024"),

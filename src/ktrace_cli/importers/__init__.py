@@ -1,1 +1,0 @@
-"""Other tools' files to records or model."""
