@@ -80,6 +80,10 @@ constexpr token no_token = token{0xffffffffu};
 #define KTRACE_SOURCE_FILE __FILE__
 #endif
 
+// What the names that macros declare mean outside of them. Enumerators, since -Wshadow lets these be hidden.
+enum ktrace_undeclared { ktrace_sink };
+enum ktrace_outside_of_waves : bool { ktrace_within_wave = false };
+
 namespace ktrace {
 
 using u32 = ktrace_u32;
@@ -90,6 +94,19 @@ struct sink {
   const ktrace_control* control = nullptr;
 };
 static_assert(sizeof(sink) == 8 && __is_trivially_copyable(sink), "hosts pass a null 8-byte slot");
+
+// What KTRACE_WAVE found under the name of the kernel's last parameter.
+template <class Found>
+KTRACE_BOTH sink parameter(Found found) {
+  static_assert(
+      __is_same(Found, sink),
+      "ktrace: KTRACE_WAVE finds no trace buffer; write KTRACE_PARAM after the kernel's last parameter "
+      "(KTRACE_ONLY_PARAM if it has none)");
+  if constexpr (__is_same(Found, sink)) {
+    return found;
+  }
+  return {};
+}
 
 constexpr u64 fnv1a(const char* text) {
   u64 hash = 0xcbf29ce484222325u;
@@ -186,6 +203,8 @@ class range {
   Values m_values;
   u32 m_begin;
 };
+// Returned in place, so that the range lives in its variable: a KTRACE_RANGE is one declaration, all of which
+// an `if` without braces governs.
 template <u32 id, class Wave, class Values>
 KTRACE_BOTH range<id, Wave, Values> open_range(Wave& trace, Values values) {
   return range<id, Wave, Values>(trace, values);
@@ -206,8 +225,12 @@ KTRACE_BOTH range<id, Wave, Values> open_range(Wave& trace, Values values) {
 #define KTRACE_INLINE_PARAM(trace) , ktrace::wave& trace
 #define KTRACE_INLINE_ARG(trace) , trace
 
-#define KTRACE_WAVE(trace)         \
-  ktrace::wave trace(ktrace_sink); \
+#define KTRACE_WAVE(trace)                                                                                \
+  static_assert(!ktrace_within_wave,                                                                      \
+                "ktrace: a KTRACE_WAVE within the scope of another one would overwrite its record; keep " \
+                "the outer one");                                                                         \
+  [[maybe_unused]] constexpr bool ktrace_within_wave = true;                                              \
+  ktrace::wave trace(ktrace::parameter(ktrace_sink));                                                     \
   KTRACE_KERNEL_NOTE_()
 
 #define KTRACE_GROUP(trace, ...) KTRACE_RECORD_(trace, KTRACE_KIND_GROUP, KTRACE_NEXT_ID_, __VA_ARGS__)
@@ -220,13 +243,11 @@ KTRACE_BOTH range<id, Wave, Values> open_range(Wave& trace, Values values) {
 
 #define KTRACE_RANGE(trace, ...) KTRACE_RANGE_(trace, __COUNTER__, __VA_ARGS__)
 #define KTRACE_RANGE_(trace, count, ...) KTRACE_RANGE_NAMED_(trace, count, __VA_ARGS__)
-#define KTRACE_RANGE_NAMED_(trace, count, ...)                                    \
-  KTRACE_CHECK_NAME_(KTRACE_FIRST_(__VA_ARGS__, ));                               \
-  constexpr unsigned ktrace_id_##count = count - ktrace::first_count;             \
-  const auto ktrace_values_##count = ktrace::after_name(__VA_ARGS__);             \
-  KTRACE_EVENT_NOTE_(KTRACE_KIND_RANGE, ktrace_id_##count, ktrace_values_##count, \
-                     KTRACE_FIRST_(__VA_ARGS__, ));                               \
-  const auto ktrace_range_##count = ktrace::open_range<ktrace_id_##count>(trace, ktrace_values_##count)
+#define KTRACE_RANGE_NAMED_(trace, count, ...)                                   \
+  const auto ktrace_range_##count = __extension__({                              \
+    KTRACE_MARKER_(KTRACE_KIND_RANGE, count - ktrace::first_count, __VA_ARGS__); \
+    ktrace::open_range<ktrace_id>(trace, ktrace_values);                         \
+  })
 
 #define KTRACE_TOKEN(token_name) [[maybe_unused]] ktrace::token token_name = ktrace::no_token
 #define KTRACE_START(trace, token_name, ...)                         \
@@ -258,7 +279,17 @@ KTRACE_BOTH range<id, Wave, Values> open_range(Wave& trace, Values values) {
   KTRACE_CHECK_NAME_(KTRACE_FIRST_(__VA_ARGS__, ));           \
   constexpr unsigned ktrace_id = id;                          \
   const auto ktrace_values = ktrace::after_name(__VA_ARGS__); \
+  KTRACE_CHECK_VALUES_(kind, ktrace_values);                  \
   KTRACE_EVENT_NOTE_(kind, ktrace_id, ktrace_values, KTRACE_FIRST_(__VA_ARGS__, ))
+
+// A lane is a track of slices, and a group is only a name.
+#define KTRACE_CHECK_VALUES_(kind, values)                                                                  \
+  static_assert(kind != KTRACE_KIND_MARK || decltype(values)::lanes == 0,                                   \
+                "ktrace: KTRACE_MARK takes no KTRACE_LANE, a moment stays on its wave's track; remove it, " \
+                "or use KTRACE_RANGE, KTRACE_PUSH, KTRACE_PHASE or KTRACE_START");                          \
+  static_assert(kind != KTRACE_KIND_GROUP || decltype(values)::count == 0,                                  \
+                "ktrace: KTRACE_GROUP takes a name only, no payload and no KTRACE_LANE; put values into a " \
+                "KTRACE_MARK")
 
 #define KTRACE_FIRST_(first, ...) first
 #define KTRACE_SPELLING_(text) KTRACE_SPELLING_2_(text)

@@ -78,6 +78,7 @@ template <class... Arguments>
 struct arguments;
 template <>
 struct arguments<> {
+  static constexpr u32 count = 0;
   static constexpr u32 lanes = 0;
   static constexpr u64 lane_low = 0;
   static constexpr u64 lane_high = 0;
@@ -91,6 +92,7 @@ struct arguments<Head, Tail...> {
   static_assert(
       is_lane || value_type<Head>::known,
       "ktrace: a payload must be a bool, an integer, a float or a double; convert it, as in float(x)");
+  static constexpr u32 count = rest_type::count + 1;
   static constexpr u32 lanes = rest_type::lanes + (is_lane ? 1 : 0);
   static_assert(lanes < 2, "ktrace: a marker has at most one KTRACE_LANE");
 
