@@ -109,6 +109,11 @@ std::string object_path(const void* address) {
   return info.dli_fname;
 }
 
+bool is_in_loaded_object(const void* address) {
+  Dl_info info;
+  return dladdr(address, &info) != 0;
+}
+
 bool is_hip_library(const std::string& path) {
   constexpr char stem[] = "libamdhip64.so";
   const char* file = base_name(path.c_str());

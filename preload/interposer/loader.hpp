@@ -17,6 +17,9 @@ DlvsymFunction real_dlvsym();
 // The file that holds `address`, as the loader knows it; "" for the program itself or an unknown address.
 std::string object_path(const void* address);
 
+// Whether `address` lies in the program or a library, and so stays readable until that is unloaded.
+bool is_in_loaded_object(const void* address);
+
 // Whether a path names a HIP runtime: libamdhip64.so, libamdhip64.so.7, …
 bool is_hip_library(const std::string& path);
 

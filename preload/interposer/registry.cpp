@@ -10,6 +10,7 @@
 
 #include "bundle.hpp"
 #include "file_descriptor.hpp"
+#include "loader.hpp"
 
 namespace ktrace {
 namespace {
@@ -244,7 +245,9 @@ void Registry::read_unread() {
   std::vector<const void*> handles;
   {
     const std::shared_lock lock(m_mutex);
-    for (const auto& [handle, fat_binary] : m_fat_binaries) handles.push_back(handle);
+    // Elsewhere, the program may have freed the memory by now.
+    for (const auto& [handle, fat_binary] : m_fat_binaries)
+      if (is_in_loaded_object(fat_binary.image)) handles.push_back(handle);
   }
   for (const void* handle : handles) read_late(handle);
 }

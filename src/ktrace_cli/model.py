@@ -239,7 +239,8 @@ class Losses:
     truncated_waves: int = _count("wave filled its region", "waves filled their region")
     torn_words: int = _count("word is not readable", "words are not readable")
     clamped_words: int = _count(
-        "word is earlier than the word before it", "words are earlier than the words before them"
+        "word has a time that contradicts those around it",
+        "words have a time that contradicts those around them",
     )
     unnamed_events: int = _count(
         "event has an id without a name", "events have an id without a name"
@@ -290,7 +291,7 @@ class ClockFit:
 
     device: int
     method: str
-    """software, hsa, kfd or bounds."""
+    """layout.ClockMethod in lower case: software, kfd or bounds."""
     core_hz: float
     """Mean rate of the core clock over all waves; 0 if no wave tells."""
     residual_ns: float

@@ -84,6 +84,18 @@ CHARACTERS = "ktrace: a name must have no control character and none of"
 PAYLOAD = "ktrace: a payload must be a bool, an integer, a float or a double; convert it"
 COUNTED = "static_assert(__COUNTER__ >= 0);\n"  # takes an id as a marker does, and compiles fast
 LANE = "ktrace: a lane's name has at most 15 characters; shorten it"
+MARK = (
+    "ktrace: KTRACE_MARK takes no KTRACE_LANE, a moment stays on its wave's track; remove it, or "
+    "use KTRACE_RANGE, KTRACE_PUSH, KTRACE_PHASE or KTRACE_START"
+)
+GROUP = (
+    "ktrace: KTRACE_GROUP takes a name only, no payload and no KTRACE_LANE; put values into a "
+    "KTRACE_MARK"
+)
+NESTED = (
+    "ktrace: a KTRACE_WAVE within the scope of another one would overwrite its record; keep the "
+    "outer one"
+)
 
 
 @pytest.mark.parametrize(
@@ -101,11 +113,19 @@ LANE = "ktrace: a lane's name has at most 15 characters; shorten it"
         (_kernel('KTRACE_MARK(t, "x", S{});', "struct S {};"), PAYLOAD),
         (_kernel('KTRACE_MARK(t, "x", E::a);', "enum class E { a };"), PAYLOAD),
         (_kernel('KTRACE_MARK(t, "x", "text");'), PAYLOAD),
-        (_kernel('KTRACE_MARK(t, "x", KTRACE_LANE("1234567890123456"));'), LANE),
+        (_kernel('KTRACE_PUSH(t, "x", KTRACE_LANE("1234567890123456"));'), LANE),
         (
-            _kernel('KTRACE_MARK(t, "x", KTRACE_LANE("a"), KTRACE_LANE("b"));'),
+            _kernel('KTRACE_PUSH(t, "x", KTRACE_LANE("a"), KTRACE_LANE("b"));'),
             "ktrace: a marker has at most one KTRACE_LANE",
         ),
+        (_kernel('KTRACE_MARK(t, "x", KTRACE_LANE("a"));'), MARK),
+        (_kernel('KTRACE_MARK(t, "x", 1, KTRACE_LANE("a"), 2);'), MARK),
+        (_kernel('KTRACE_GROUP(t, "x", KTRACE_LANE("a"));'), GROUP),
+        (_kernel('KTRACE_GROUP(t, "x", 1);'), GROUP),
+        (_kernel("{ KTRACE_WAVE(inner); }"), NESTED),
+        (_kernel("for (int i = 0; i < 9; ++i) { KTRACE_WAVE(inner); }"), NESTED),
+        (_kernel("auto step = [&] { KTRACE_WAVE(inner); }; step();"), NESTED),
+        (_kernel("KTRACE_WAVE(second);"), NESTED),
         (
             _kernel('KTRACE_RANGE(t, "x");', COUNTED * 2048),
             "ktrace: only the first 2048 markers of a translation unit can be a KTRACE_RANGE; "
@@ -117,6 +137,24 @@ LANE = "ktrace: a lane's name has at most 15 characters; shorten it"
 def test_a_mistake_is_named_with_what_to_do(source: str, message: str) -> None:
     with pytest.raises(CompileError, match=re.escape(message)):
         any_compiler("gfx942").hip(source, ENABLE, includes=[INCLUDE])
+
+
+@pytest.mark.parametrize("parameters", ["", "int*"])
+def test_a_kernel_without_the_parameter_is_told_to_add_it_and_nothing_else(
+    compiler: Compiler, parameters: str
+) -> None:
+    source = f"""{HEADERS}
+    extern "C" __global__ void k({parameters}) {{ KTRACE_WAVE(t); KTRACE_MARK(t, "x"); }}
+    """
+    message = (
+        "ktrace: KTRACE_WAVE finds no trace buffer; write KTRACE_PARAM after the kernel's last "
+        "parameter (KTRACE_ONLY_PARAM if it has none)"
+    )
+
+    with pytest.raises(CompileError, match=re.escape(message)) as caught:
+        compiler.hip(source, ENABLE, *WARNINGS, includes=[INCLUDE])
+
+    assert str(caught.value).count(" error: ") == 1
 
 
 def test_the_2048th_marker_may_be_a_range(compiler: Compiler) -> None:

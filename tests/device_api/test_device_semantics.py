@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from device_api.build import INCLUDE, Built, build
+from device_api.build import HEADERS, INCLUDE, Built, build
 from device_api.launch import Device, Traced
 from device_api.model import MODELS, Either, agrees, told
 from ktrace_cli.trace_file.layout import Kind
@@ -195,6 +195,49 @@ def test_a_range_past_the_limit_is_two_words(
     assert side == [(Kind.LONG_BEGIN, "long"), (Kind.LONG_BEGIN, "odd"), (Kind.LONG_END, "odd")]
     assert wave.main[1].clock - wave.side[0].clock >= 1 << 20
     assert wave.side[2].clock - wave.side[1].clock < 1 << 20
+
+
+UNBRACED = (
+    HEADERS
+    + """
+extern "C" __global__ void unbraced(int* out, const int* in, unsigned n KTRACE_PARAM) {
+  KTRACE_WAVE(t);
+  int sum = 0;
+  for (unsigned i = 0; i < n; ++i) {
+    if (i == 1) KTRACE_RANGE(t, "one", i);
+    if (i == 2)
+      KTRACE_RANGE(t, "two", i);
+    else
+      KTRACE_MARK(t, "not two", i);
+    if (in[threadIdx.x] & 1) KTRACE_RANGE(t, "some lanes", i);
+    sum += in[(threadIdx.x + i) & 255];
+  }
+  for (unsigned i = 0; i < 2; ++i) KTRACE_RANGE(t, "trip", i);
+  out[threadIdx.x] = sum;
+}
+"""
+)
+
+
+def test_a_range_without_braces_belongs_to_its_branch_and_ends_there(
+    device: Device, compiler: Compiler
+) -> None:
+    built = build(compiler, UNBRACED)
+
+    none, some = (run(device, built, "unbraced", INPUTS[i], n=3).waves[0] for i in (0, 3))
+
+    assert none
+    assert some
+    assert told(none, built.names, built.unit) == [
+        *("mark not two 0", "range one 1", "mark not two 1", "range two 2"),
+        *("range trip 0", "range trip 1"),
+    ]
+    assert told(some, built.names, built.unit) == [
+        *("mark not two 0", "range some lanes 0"),
+        *("range one 1", "mark not two 1", "range some lanes 1"),
+        *("range two 2", "range some lanes 2"),
+        *("range trip 0", "range trip 1"),
+    ]
 
 
 def test_an_anchor_holds_both_clocks(device: Device, compiler: Compiler, patterns: str) -> None:

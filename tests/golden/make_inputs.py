@@ -4,11 +4,13 @@ A recording that is stored here stays: it shows that files of an old ktrace can 
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parent))
 
+from ktrace_cli.trace_file import layout  # noqa: E402
 from support.recording import Wave  # noqa: E402
 from support.timelines import (  # noqa: E402
     CONSUMER,
@@ -105,9 +107,43 @@ def small() -> None:
     recording.write(FOLDER / "small.bin", closed=False)
 
 
+def part() -> None:
+    """What is told and is no loss, and what waves and arrows are told of."""
+    recording, kernel = builder(edges=[("load", "mma")])
+    begin, end = 21_000, 2_121_000
+    load = [start(LOAD, begin + 1000, token="a"), stop("a", begin + 1500)]
+    mma = [phase(MMA, begin + 2000), phase_end(begin + 2500)]
+    earlier = [phase(MMA, begin + 100), phase_end(begin + 200)]
+    for flags, grid in ((0, 2), (layout.DispatchFlag.FILTERED, 3)):
+        waves = [
+            Wave(wave=0, main=load, header={"exec_end": 0xFF}),
+            Wave(wave=1, main=mma, header={"xcc_id_end": 1}),
+            Wave(wave=0, block=(1, 0, 0), main=earlier),
+            Wave(wave=1, block=(1, 0, 0), main=load, header={"memtime_end": begin + 1200}),
+        ]
+        if flags:
+            waves.append(Wave(wave=1, block=(2, 0, 0), main=[*load, *mma]))
+        waves = [Wave(**{**vars(wave), "begin": begin, "end": end}) for wave in waves]
+        recording.add_dispatch(
+            kernel,
+            waves,
+            grid=(grid, 1, 1),
+            block=(128, 1, 1),
+            flags=flags,
+            expected=0 if flags else 4,
+        )
+        begin, end = begin + 10_000_000, end + 10_000_000
+        load, mma, earlier = (
+            [[replace(word, clock=word.clock + 10_000_000) for word in words] for words in group]
+            for group in (load, mma, earlier)
+        )
+    recording.write(FOLDER / "part.bin")
+
+
 def stop_nothing(clock: int) -> list[object]:
     return [*raw(clock, 5 << 27 | 40)]
 
 
 if __name__ == "__main__":
     small()
+    part()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,17 @@ def shown(document: str) -> str:
     """Return a document's indented blocks as text, without their indent and trailing spaces."""
     lines = (ROOT / document).read_text().splitlines()
     return "\n".join(line[4:].rstrip() for line in lines if line.startswith("    ") or not line)
+
+
+def examples(document: str) -> list[tuple[str, str]]:
+    """Return the commands that a document's blocks show after `$ `, and what they print."""
+    blocks = re.findall(r"(?:^(?: {4}.*|)\n)+", (ROOT / document).read_text(), re.MULTILINE)
+    texts = ["\n".join(line[4:].rstrip() for line in b.splitlines()).strip() for b in blocks]
+    return [
+        (line.removeprefix("$ "), output)
+        for line, _, output in (text.partition("\n") for text in texts)
+        if line.startswith("$ ktrace")
+    ]
 
 
 def without_size(text: str) -> str:
@@ -36,13 +49,27 @@ def command(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess
     )
 
 
+def record(sample: str, recording: Path) -> Path:
+    program = (sys.executable, f"samples/{sample}/run.py")
+    command("run", "--device", "soft", "-o", recording, "--", *program)
+    return recording
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recording of the README's demo."""
-    recording = tmp_path_factory.mktemp("demo") / "demo.bin"
-    program = (sys.executable, "samples/gemm/run.py")
-    command("run", "--device", "soft", "-o", recording, "--", *program)
-    return recording
+    return record("gemm", tmp_path_factory.mktemp("demo") / "demo.bin")
+
+
+@pytest.fixture(scope="module")
+def folder(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that examples name."""
+    folder = tmp_path_factory.mktemp("examples")
+    shutil.copy(demo, folder / "demo.bin")
+    record("saxpy", folder / "saxpy.bin")
+    for path in ROOT.glob("samples/*/*.co"):
+        shutil.copy(path, folder / path.name)
+    return folder
 
 
 def test_the_readmes_summary_is_what_summary_prints(demo: Path) -> None:
@@ -66,3 +93,14 @@ def test_run_says_what_its_page_shows(demo: Path, tmp_path: Path) -> None:
     done = command("run", "--device", "soft", "-o", "demo.bin", "--", *program, cwd=tmp_path)
 
     assert without_size(done.stderr.strip()) in without_size(shown("docs/reference/cli-run.md"))
+
+
+@pytest.mark.parametrize("name", ["cli-summary", "cli-decode", "cli-inspect"])
+def test_commands_print_what_their_page_shows(name: str, folder: Path) -> None:
+    shown_here = examples(f"docs/reference/{name}.md")
+
+    assert shown_here
+    for line, output in shown_here:
+        done = command(*shlex.split(line)[1:], cwd=folder)
+        printed = (done.stdout + done.stderr).splitlines()
+        assert "\n".join(text.rstrip() for text in printed).strip() == output

@@ -187,6 +187,56 @@ def test_an_error_of_the_device_is_told_with_the_dispatch(run) -> None:
     assert outcome.status.message == "kernel `saxpy`: the dispatch ended with hipErrorUnknown"
 
 
+LIBRARY = (
+    "library, kernel = ctypes.c_void_p(), ctypes.c_void_p()\n"
+    "assert hip.hipLibraryLoadData(ctypes.byref(library), host.image, *[None] * 6) == 0\n"
+    "assert hip.hipLibraryGetKernel(ctypes.byref(kernel), library, b'saxpy') == 0\n"
+    "assert hip.hipKernelGetFunction(ctypes.byref(host.function), kernel) == 0\n"
+    "assert host.function.value != kernel.value\n"
+)
+
+
+def test_the_function_of_a_librarys_kernel_is_traced(run) -> None:
+    outcome = run(f"{LIBRARY}assert host.launch() == 0\n")
+
+    assert len(outcome.recording.dispatches) == 1
+    assert (outcome.status.code_objects, outcome.status.unseen_launches) == (1, 0)
+
+
+def test_unloading_a_library_forgets_the_functions_of_its_kernels(run) -> None:
+    outcome = run(f"{LIBRARY}assert hip.hipLibraryUnload(library) == 0\nhost.launch()\n")
+
+    assert (outcome.status.launches, outcome.status.annotated_launches) == (1, 0)
+    assert outcome.status.unseen_launches == 1
+
+
+def test_a_function_of_unknown_origin_is_counted_when_it_is_launched(run) -> None:
+    outcome = run(
+        "functions = (ctypes.c_void_p * 1)()\n"
+        "assert hip.hipModuleEnumerateFunctions(functions, 1, host.module) == 0\n"
+        "assert host.launch() == 0\nhost.function = functions[0]\n"
+        "launch = hip.hipModuleLaunchKernel\nlaunch.argtypes = [ctypes.c_void_p]\n"
+        "assert [host.launch() for _ in range(2)] == [0, 0]\n"
+    )
+
+    assert len(outcome.recording.dispatches) == 1
+    assert (outcome.status.launches, outcome.status.annotated_launches) == (3, 1)
+    assert (outcome.status.unseen_launches, outcome.status.losses) == (2, {})
+
+
+def test_a_launch_that_hip_refuses_is_of_no_kernel(run) -> None:
+    outcome = run(
+        "functions = (ctypes.c_void_p * 1)()\n"
+        "assert hip.hipModuleEnumerateFunctions(functions, 1, host.module) == 0\n"
+        "host.function = functions[0]\n"
+        "launch = hip.hipModuleLaunchKernel\nlaunch.argtypes = [ctypes.c_void_p]\n"
+        "assert host.launch() != 0\n",
+        FAKE_FAILING="hipModuleLaunchKernel",
+    )
+
+    assert (outcome.status.launches, outcome.status.unseen_launches) == (1, 0)
+
+
 def test_without_pinned_memory_there_is_no_buffer(run) -> None:
     outcome = run("print(host.launch())\n", FAKE_FAILING="hipHostMalloc")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ktrace_cli.launch.native import SOFTWARE_DEVICE, native_library
-from support.bundles import hip_entry, make_bundle
+from support.bundles import compress_bundle, hip_entry, make_bundle
 from support.preloaded import ROOT, SAXPY, SAXPY_UNTRACED, Outcome, run_preloaded, run_script
 
 SOURCE = ROOT / "tests" / "support" / "fat_binary_host.cpp"
@@ -116,6 +116,21 @@ def test_a_library_that_is_linked_to_hip_calls_the_hip_that_it_is_bound_to(
     else:
         # The loader bound it past every preloaded library: there is nothing that could count it.
         assert outcome.statuses == []
+
+
+def test_a_library_that_never_launches_tells_what_it_holds(build, tmp_path: Path) -> None:
+    # It unregisters its compressed fat binary at exit, before the session is closed.
+    environment = fat_binary(tmp_path)
+    path = Path(environment["FAT_BINARY"])
+    path.write_bytes(compress_bundle(path.read_bytes(), version=2))
+    library = build("library.so", "-shared", "-DLIBRARY")
+
+    outcome = run_script(f"ctypes.CDLL({str(library)!r})\n", tmp_path, environment=environment)
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    status = outcome.status
+    assert (status.code_objects, status.annotated_code_objects, status.launches) == (3, 2, 0)
+    assert (status.unread_fat_binaries, status.losses, status.is_closed) == (0, {}, True)
 
 
 def test_without_any_hip_a_call_fails_and_nothing_crashes(build, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What cannot be traced runs as it would have run, and is counted with a reason."""
 
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -148,32 +149,74 @@ def test_a_launch_during_capture_goes_to_hip_and_is_counted(tmp_path: Path) -> N
     assert traced.status.losses == {LossReason.CAPTURE: 1}
 
 
-def test_a_kernel_node_of_a_graph_is_counted(tmp_path: Path) -> None:
-    script = (
-        f"{HOST}class Node(ctypes.Structure):\n"
-        "    _fields_ = (('block', ctypes.c_uint * 3), ('extra', ctypes.c_void_p),\n"
-        "        ('func', ctypes.c_void_p), ('grid', ctypes.c_uint * 3),\n"
-        "        ('params', ctypes.c_void_p), ('shared', ctypes.c_uint))\n"
-        "places, hip = host.places(), host.hip\n"
-        "size = ctypes.c_uint * 3\n"
-        "node = Node(size(*BLOCK), None, host.function.value, size(*GRID),\n"
-        "    ctypes.addressof(places), 0)\n"
-        "graph, added, ready = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()\n"
-        "assert hip.hipGraphCreate(ctypes.byref(graph), 0) == 0\n"
-        "assert hip.hipGraphAddKernelNode(ctypes.byref(added), graph, None, ctypes.c_size_t(0),\n"
-        "    ctypes.byref(node)) == 0\n"
-        "assert hip.hipGraphInstantiate(ctypes.byref(ready), graph, None, None,\n"
-        "    ctypes.c_size_t(0)) == 0\n"
-        "assert hip.hipGraphLaunch(ready, None) == 0\n"
-        f"host.launches = 1\n{RIGHT}"
-    )
+NODE = (
+    "class Node(ctypes.Structure):\n"
+    "    _fields_ = (('block', ctypes.c_uint * 3), ('extra', ctypes.c_void_p),\n"
+    "        ('func', ctypes.c_void_p), ('grid', ctypes.c_uint * 3),\n"
+    "        ('params', ctypes.c_void_p), ('shared', ctypes.c_uint))\n"
+    "places, hip = host.places(), host.hip\n"
+    "size = ctypes.c_uint * 3\n"
+    "node = Node(size(*BLOCK), None, host.function.value, size(*GRID),\n"
+    "    ctypes.addressof(places), 0)\n"
+    "graph, added, ready = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()\n"
+    "assert hip.hipGraphCreate(ctypes.byref(graph), 0) == 0\n"
+    "assert hip.hipGraphAddKernelNode(ctypes.byref(added), graph, None, ctypes.c_size_t(0),\n"
+    "    ctypes.byref(node)) == 0\n"
+)
+INSTANTIATE = (
+    "assert hip.hipGraphInstantiate(ctypes.byref(ready), graph, None, None,\n"
+    "    ctypes.c_size_t(0)) == 0\n"
+)
+GRAPH_LAUNCH = f"assert hip.hipGraphLaunch(ready, None) == 0\nhost.launches = 1\n{RIGHT}"
+SET = "assert hip.hipGraphKernelNodeSetParams(added, ctypes.byref(node)) == 0\n"
+SET_IN_EXEC = "assert hip.hipGraphExecKernelNodeSetParams(ready, added, ctypes.byref(node)) == 0\n"
 
-    outcome = run_script(script, tmp_path)
+
+@pytest.mark.parametrize(
+    ("calls", "count"),
+    [(INSTANTIATE, 1), (SET + INSTANTIATE, 2), (INSTANTIATE + SET_IN_EXEC, 2)],
+    ids=["add", "set", "exec-set"],
+)
+def test_a_kernel_node_of_a_graph_is_counted(calls: str, count: int, tmp_path: Path) -> None:
+    outcome = run_script(HOST + NODE + calls + GRAPH_LAUNCH, tmp_path)
 
     assert_lost(
         outcome,
         LossReason.ENTRY_POINT,
         "`saxpy`: it was launched through a graph's kernel node, which ktrace does not trace",
+        count,
+    )
+    assert (outcome.status.launches, outcome.status.annotated_launches) == (count, count)
+
+
+def test_a_kernel_node_that_nobody_asked_for_is_no_loss(tmp_path: Path) -> None:
+    script = HOST + NODE + INSTANTIATE + GRAPH_LAUNCH
+
+    outcome = run_script(script, tmp_path, environment={"KTRACE_KERNELS": "gemm"})
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    assert (outcome.status.losses, outcome.status.unselected_launches) == ({}, 1)
+
+
+def test_a_message_names_the_kernel_as_people_know_it(tmp_path: Path) -> None:
+    # Refused for its size before anything of its arguments is read.
+    gemm = SAXPY.parents[1] / "gemm" / "gemm.gfx942.co"
+    name = b"_Z4gemmILi64ELi32EEvPKDF16_S1_PfiiN6ktrace4sinkE"
+    outcome = run_script(
+        f"{HOST}image = Path({str(gemm)!r}).read_bytes()\n"
+        "assert host.hip.hipModuleLoadData(ctypes.byref(host.module), image) == 0\n"
+        "assert host.hip.hipModuleGetFunction(\n"
+        f"    ctypes.byref(host.function), host.module, {name!r}) == 0\n"
+        "assert host.hip.hipModuleLaunchKernel(host.function, *GRID, 4096, 1, 1, 0, None,\n"
+        "    (ctypes.c_void_p * 6)(*[ctypes.addressof(host.arguments)] * 6), None) != 0\n",
+        tmp_path,
+    )
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert outcome.status.losses == {LossReason.LAUNCH_FAILED: 1}
+    assert outcome.status.message == (
+        "kernel `gemm<64, 32>(_Float16 const*, _Float16 const*, float*, int, int)`: "
+        "HIP refused the launch"
     )
 
 
@@ -185,7 +228,9 @@ def test_memory_that_is_too_small_for_one_wave_is_said(tmp_path: Path) -> None:
     )
 
     assert_lost(
-        outcome, LossReason.POOL_EXHAUSTED, "KTRACE_MEMORY was in use, or is too small for one wave"
+        outcome,
+        LossReason.POOL_EXHAUSTED,
+        "kernel `saxpy`: all of `--memory` was in use, or it is too small for one wave",
     )
 
 
@@ -266,7 +311,11 @@ def test_a_value_that_is_not_understood_is_said_once_and_nothing_is_traced(
     (line,) = outcome.stderr.splitlines()
     assert line.startswith(f"ktrace: {name} is `{value}`, not {expected}")
     assert line.endswith(": the program runs untraced")
-    assert list((tmp_path / "session").iterdir()) == []
+    status = outcome.status
+    assert status.is_refused
+    assert status.message == line.removeprefix("ktrace: ")
+    assert status.program == str(Path(sys.executable).resolve())
+    assert (status.launches, status.annotated_launches, status.output) == (0, 0, None)
 
 
 def test_a_preload_of_another_version_refuses(tmp_path: Path) -> None:
@@ -277,4 +326,5 @@ def test_a_preload_of_another_version_refuses(tmp_path: Path) -> None:
     assert (outcome.returncode, outcome.stdout) == (0, "right\n")
     assert outcome.stderr.startswith("ktrace: libktrace_preload.so is version ")
     assert outcome.stderr.endswith(", `ktrace` is 99.1: the program runs untraced\n")
-    assert outcome.statuses == []
+    assert outcome.status.is_refused
+    assert outcome.status.message == outcome.stderr.removeprefix("ktrace: ").rstrip()

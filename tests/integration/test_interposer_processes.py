@@ -69,9 +69,10 @@ def test_a_child_of_fork_records_into_a_file_of_its_own(tmp_path: Path) -> None:
 
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
     assert numbers(outcome) == [2, 2]
-    parent, child = sorted(outcome.recordings, key=lambda recording: recording.process.pid)
-    assert child.process.parent_pid == parent.process.pid
-    assert parent.damage.not_closed == 0
+    parent, child = outcome.statuses  # the child ended by _exit
+    assert (parent.output, parent.is_closed, child.is_closed) == (outcome.path, True, False)
+    assert child.output == tmp_path / f"run.{child.pid}.bin"
+    assert outcome.recording.damage.not_closed == 0
     assert [status.launches for status in outcome.statuses] == [2, 2]
 
 

@@ -1,6 +1,5 @@
 """What the recording says of the launches: shapes, streams, buffers, filters, sizes, times."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +185,8 @@ def test_the_next_launch_of_a_kernel_that_ran_out_gets_larger_regions(tmp_path: 
 
     assert column(outcome, "region_log2") == [9, 16, 10]
     assert column(outcome, "waves") == [100_000, 16, 100_000]
+    assert outcome.status.grown_launches == 1
+    assert (outcome.status.dropped_words, outcome.status.message) == (0, "")
 
 
 def test_the_words_of_a_region_can_be_given(tmp_path: Path) -> None:
@@ -195,6 +196,9 @@ def test_the_words_of_a_region_can_be_given(tmp_path: Path) -> None:
     assert int(dispatch.record["region_log2"]) == 8
     assert dispatch.extents["main_words"].tolist() == [16] * 16
     assert (dispatch.headers["main_cursor"] > 256).all()
+    attempted = (dispatch.headers["main_cursor"] - 128) // 8
+    assert outcome.status.dropped_words == int(attempted.sum()) - 16 * 16
+    assert outcome.status.grown_launches == 0
 
 
 @pytest.mark.parametrize(
@@ -225,7 +229,23 @@ def test_filters_choose_waves(
         assert int(dispatch.record["expected"]) == len(headers) == len(blocks) * len(waves)
     else:
         assert set(headers["xcc_id_begin"].tolist()) == xccs
-        assert int(dispatch.record["expected"]) == 16
+        assert int(dispatch.record["expected"]) == 0  # not known
+    assert int(dispatch.record["flags"]) == layout.DispatchFlag.FILTERED
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"KTRACE_BLOCKS": "*,0::1", "KTRACE_WAVES": "0-31", "KTRACE_XCC": "0-15,16-31"}],
+    ids=["none", "all"],
+)
+def test_filters_that_choose_everything_are_none(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    outcome = run(PLAIN, tmp_path, **environment)
+
+    (dispatch,) = outcome.recording.dispatches
+    assert int(dispatch.record["flags"]) == 0
+    assert int(dispatch.record["expected"]) == 16
 
 
 @pytest.mark.parametrize(
@@ -244,6 +264,7 @@ def test_kernels_are_chosen_by_name(patterns: str, is_traced: bool, tmp_path: Pa
 
     assert outcome.path.exists() == is_traced
     assert outcome.status.annotated_launches == 1
+    assert outcome.status.unselected_launches == (0 if is_traced else 1)
     assert outcome.status.losses == {}
 
 
@@ -259,7 +280,7 @@ def test_a_grid_that_is_too_large_for_the_memory_is_claimed_by_its_first_waves(
     assert int(record["waves"]) == int(record["wave_slots"])
     assert 0 < int(record["waves"]) < 400
     assert dispatch.extents["slot"].tolist() == list(range(int(record["waves"])))
-    assert re.search(r"its 400 waves need more than KTRACE_MEMORY", outcome.status.message)
+    assert (outcome.status.claim_launches, outcome.status.message) == (1, "")
 
 
 def test_the_status_file_tells_what_the_recording_tells(tmp_path: Path) -> None:

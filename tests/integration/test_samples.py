@@ -150,6 +150,19 @@ def build(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return run_python(*command, environment=dict(os.environ), cwd=folder)
 
 
+def code_of(source: str) -> str:
+    """The source without comments, empty lines and HIP's own header, which ROCm's users know."""
+    lines = (re.sub(r"\s*//.*", "", line) for line in source.splitlines())
+    return "\n".join(line for line in lines if line and line != "#include <hip/hip_runtime.h>")
+
+
+def test_the_readmes_kernel_is_that_of_the_sample() -> None:
+    kernels = re.findall(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    sample = (ROOT / "samples/saxpy/saxpy.hip").read_text()
+
+    assert [code_of(kernel) for kernel in kernels] == [code_of(sample)]
+
+
 def test_every_sample_has_its_code_objects() -> None:
     names = [path.name for path in code_objects()]
 

@@ -109,8 +109,9 @@ void streams(const Arguments& arguments) {
   header.main_cursor = number32(arguments[1]);
   header.side_cursor = number32(arguments[2]);
   const Streams found = streams_of(header, number32(arguments[0]));
-  std::printf("main %u side %u met %d attempted %llu unfinished %d\n", found.main_words, found.side_words,
-              found.have_met, static_cast<unsigned long long>(found.attempted), found.is_unfinished);
+  std::printf("main %u side %u met %d attempted %llu dropped %llu unfinished %d\n", found.main_words,
+              found.side_words, found.have_met, static_cast<unsigned long long>(found.attempted),
+              static_cast<unsigned long long>(found.dropped), found.is_unfinished);
 }
 
 void print_config(const Arguments&) {
@@ -120,6 +121,14 @@ void print_config(const Arguments&) {
   for (const AxisFilter& axis : config.blocks)
     std::printf("axis %u %u %u\n", axis.lo, axis.hi, axis.stride_mask);
   std::printf("output|%s|%s\n", config.output.c_str(), config.output_dir.c_str());
+}
+
+void names(const Arguments&) {
+  for (const char* name :
+       {environment_session_dir, environment_output, environment_output_dir, environment_memory,
+        environment_words, environment_kernels, environment_blocks, environment_waves, environment_xcc,
+        environment_version})
+    std::printf("%s\n", name);
 }
 
 void wanted(const Arguments& arguments) {
@@ -201,6 +210,6 @@ int main(int count, char** values) {
       {"layout", layout},       {"streams", streams},
       {"config", print_config}, {"wanted", wanted},
       {"pick", pick},           {"params", params_without_placeholder},
-      {"extra", extra}};
+      {"extra", extra},         {"names", names}};
   commands.at(values[1])(Arguments(values + 2, values + count));
 }

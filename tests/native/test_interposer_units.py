@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import zlib
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ktrace_cli.launch import environment as launcher_environment
 from support.bundles import compress_bundle, hip_entry, make_bundle
 from support.preloaded import ROOT, SAXPY, SAXPY_UNTRACED
 
@@ -239,6 +241,8 @@ def test_the_build_that_hip_picks_is_picked(
         ),
         ("10 4 2 256 1 1", 0, {"KTRACE_BLOCKS": "20:"}, "mode 0 words 8192 slots 320 expected 0"),
         ("2 1 1 1024 8 1", 0, {"KTRACE_WAVES": "0,31"}, "mode 0 words 8192 slots 256 expected 196"),
+        ("4 1 1 256 1 1", 0, {"KTRACE_XCC": "0-3"}, "mode 0 words 8192 slots 16 expected 0"),
+        ("4 1 1 256 1 1", 0, {"KTRACE_XCC": "0-31"}, "mode 0 words 8192 slots 16 expected 16"),
     ],
 )
 def test_a_launch_gets_the_buffer_of_the_rule(
@@ -251,23 +255,49 @@ def test_a_launch_gets_the_buffer_of_the_rule(
 @pytest.mark.parametrize(
     ("cursors", "expected"),
     [
-        ((128, 504), "main 0 side 0 met 0 attempted 16 unfinished 0"),
-        ((128 + 80, 504 - 16), "main 10 side 2 met 0 attempted 28 unfinished 0"),
-        ((512, 504), "main 48 side 0 met 0 attempted 64 unfinished 0"),
-        ((512 + 800, 504), "main 48 side 0 met 0 attempted 164 unfinished 0"),
-        ((128 + 46 * 8, 504 - 16), "main 46 side 2 met 0 attempted 64 unfinished 0"),
-        ((128 + 47 * 8, 504 - 16), "main 48 side 0 met 1 attempted 65 unfinished 0"),
-        ((128, 120), "main 0 side 48 met 0 attempted 64 unfinished 0"),
-        ((128, 2**32 - 80), "main 0 side 48 met 0 attempted 89 unfinished 0"),
-        ((136, 2**32 - 80), "main 48 side 0 met 1 attempted 90 unfinished 0"),
-        ((0, 504), "main 48 side 0 met 0 attempted 16 unfinished 1"),
-        ((0, 504 - 16), "main 46 side 2 met 0 attempted 18 unfinished 1"),
+        ((128, 504), "main 0 side 0 met 0 attempted 16 dropped 0 unfinished 0"),
+        ((128 + 80, 504 - 16), "main 10 side 2 met 0 attempted 28 dropped 0 unfinished 0"),
+        ((512, 504), "main 48 side 0 met 0 attempted 64 dropped 0 unfinished 0"),
+        ((512 + 800, 504), "main 48 side 0 met 0 attempted 164 dropped 100 unfinished 0"),
+        ((128 + 46 * 8, 504 - 16), "main 46 side 2 met 0 attempted 64 dropped 0 unfinished 0"),
+        ((128 + 47 * 8, 504 - 16), "main 48 side 0 met 1 attempted 65 dropped 1 unfinished 0"),
+        ((128, 120), "main 0 side 48 met 0 attempted 64 dropped 0 unfinished 0"),
+        ((128, 2**32 - 80), "main 0 side 48 met 0 attempted 89 dropped 25 unfinished 0"),
+        ((136, 2**32 - 80), "main 48 side 0 met 1 attempted 90 dropped 26 unfinished 0"),
+        ((0, 504), "main 48 side 0 met 0 attempted 16 dropped 0 unfinished 1"),
+        ((0, 504 - 16), "main 46 side 2 met 0 attempted 18 dropped 0 unfinished 1"),
     ],
 )
 def test_a_header_tells_where_the_words_are(
     cursors: tuple[int, int], expected: str, probe: Probe
 ) -> None:
     assert probe("streams", 9, *cursors) == f"{expected}\n"
+
+
+def test_both_sides_of_the_environment_know_the_same_names(probe: Probe) -> None:
+    launcher = {
+        value
+        for name, value in vars(launcher_environment).items()
+        if name.isupper() and isinstance(value, str) and value.startswith("KTRACE_")
+    }
+
+    # The software device reads its own, and this library does not know them.
+    assert set(probe("names").split()) == launcher - {launcher_environment.SOFT_ARCH}
+
+
+def test_every_variable_that_is_read_is_in_the_reference() -> None:
+    text = (ROOT / "docs" / "reference" / "environment.md").read_text(encoding="utf-8")
+    libraries = (INTERPOSER, ROOT / "preload" / "softdev")
+    sources = [path for folder in libraries for path in folder.rglob("*.[ch]pp")]
+    sources += (ROOT / "src").rglob("*.py")
+    names = {
+        name
+        for source in sources
+        for name in re.findall(r'"(KTRACE_[A-Z_]+)"', source.read_text(encoding="utf-8"))
+    }
+
+    assert {"KTRACE_SESSION_DIR", "KTRACE_NATIVE_DIR", "KTRACE_SOFT_ARCH"} <= names
+    assert {name for name in names if f"| `{name}` |" not in text} == set()
 
 
 def test_the_environment_is_read(probe: Probe) -> None:

@@ -159,6 +159,25 @@ FAKE_EXPORT int hipModuleGetFunction(void** function, void*, const char*) {
   *function = std::malloc(1);
   return answer("hipModuleGetFunction");
 }
+// A newer call that gives functions, and a HIP whose hipKernel_t is not its hipFunction_t.
+FAKE_EXPORT int hipModuleEnumerateFunctions(void** functions, unsigned count, void*) {
+  for (unsigned i = 0; i < count; ++i) functions[i] = std::malloc(1);
+  return answer("hipModuleEnumerateFunctions");
+}
+FAKE_EXPORT int hipLibraryLoadData(void** library, const void*, void*, void**, unsigned, void*, void**,
+                                   unsigned) {
+  *library = std::malloc(1);
+  return answer("hipLibraryLoadData");
+}
+FAKE_EXPORT int hipLibraryUnload(void* library) { return std::free(library), answer("hipLibraryUnload"); }
+FAKE_EXPORT int hipLibraryGetKernel(void** kernel, void*, const char*) {
+  *kernel = std::malloc(1);
+  return answer("hipLibraryGetKernel");
+}
+FAKE_EXPORT int hipKernelGetFunction(void** function, void*) {
+  *function = std::malloc(1);
+  return answer("hipKernelGetFunction");
+}
 FAKE_EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                       unsigned, void*, void** params, void**) {
   const int error = answer("hipModuleLaunchKernel");

@@ -17,7 +17,6 @@ from ktrace_cli.launch.filters import (
     check_words,
 )
 
-
 WORDS = "wanted a power of two from 32 to 1048576"
 NUMBERS = "is no number from 0 to 31 and no range of them"
 AXIS = "is no `*`, number or LO:HI[:STRIDE] with a power of two as STRIDE"

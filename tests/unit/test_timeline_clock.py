@@ -111,7 +111,7 @@ def test_a_word_that_steps_back_is_held_and_counted(tmp_path: Path) -> None:
     assert slices(timeline) == [("outer", "", 0, 100, 0)]
     assert marks(timeline) == [("published", 200)]
     assert losses(timeline) == {"clamped_words": 1}
-    assert timeline.losses.sentences() == ["1 word is earlier than the word before it"]
+    assert timeline.losses.sentences() == ["1 word has a time that contradicts those around it"]
 
 
 def test_without_a_rate_nanoseconds_are_refused() -> None:
@@ -256,6 +256,32 @@ def test_an_anchor_word_tells_how_long_a_gap_was(tmp_path: Path) -> None:
     assert losses(timeline) == {}
 
 
+@pytest.mark.parametrize("memtime", [WRAP + 5_000, 7 * WRAP + 5_000])
+def test_an_anchor_word_behind_its_wave_s_end_is_no_anchor(tmp_path: Path, memtime: int) -> None:
+    words = [push(OUTER, 1_100), anchor(memtime, 9_999), pop(6_000), mark(MARK, 7_000)]
+
+    timeline = decode([Wave(main=words)], tmp_path)
+
+    assert slices(timeline) == [("outer", "", 0, 100, 4_900)]
+    assert marks(timeline) == [("published", 6_000)]
+    assert losses(timeline) == {"clamped_words": 1, "stray_values": 1}
+    assert timeline.clocks[0].residual_ns < 20
+
+
+def test_an_anchor_word_before_the_one_before_it_is_no_anchor(tmp_path: Path) -> None:
+    words = [
+        anchor(WRAP + 3_000, (WRAP + 3_000) // 21),
+        push(OUTER, WRAP + 4_000),
+        anchor(5_000, 238),
+        pop(WRAP + 6_000),
+    ]
+
+    timeline = decode([Wave(end=WRAP + 10_000, main=words)], tmp_path)
+
+    assert slices(timeline) == [("outer", "", 0, WRAP + 3_000, 2_000)]
+    assert losses(timeline) == {"clamped_words": 1, "stray_values": 1}
+
+
 def test_an_anchor_word_bends_the_line(tmp_path: Path) -> None:
     # 2.1 GHz for the first 10 ms, then 1.05 GHz.
     wave = Wave(
@@ -311,6 +337,18 @@ def test_waves_without_times_need_no_core_clock(tmp_path: Path) -> None:
     timeline = decode([Wave(header={"memtime_begin": 0})], tmp_path)
 
     assert losses(timeline) == {"torn_waves": 1}
+
+
+def test_an_end_before_the_last_word_tells_nothing_of_the_clock(tmp_path: Path) -> None:
+    words = [push(OUTER, 23_100), pop(25_200)]
+    wave = Wave(wave=0, begin=21_000, end=2_121_000, main=words, header={"memtime_end": 22_000})
+    waves = [wave, Wave(wave=1, begin=21_000, end=2_121_000)]
+
+    timeline = decode(waves, tmp_path)
+
+    assert losses(timeline) == {"clamped_waves": 1}
+    assert timeline.slices["ns"].tolist() == [1_000]
+    assert timeline.clocks[0].core_hz == pytest.approx(2.1e9)
 
 
 def test_the_end_of_a_wave_that_moved_tells_nothing_of_the_clock_at_its_begin(

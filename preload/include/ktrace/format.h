@@ -387,7 +387,7 @@ struct ktrace_status {
   ktrace_u64 unseen_launches;     /* of kernels whose code object ktrace never saw: annotated or not, nobody knows */
   ktrace_u64 unread_fat_binaries; /* registered, but never read: what is in them is in no count */
   ktrace_u64 claim_launches;      /* dispatches with fewer slots than waves: KTRACE_MODE_CLAIM */
-  ktrace_u64 grown_launches;      /* dispatches with larger regions than the rule gives, as an earlier launch needed them */
+  ktrace_u64 grown_launches;      /* dispatches with larger regions than the rule's, as an earlier launch needed them */
   ktrace_u64 dropped_words;       /* words that found no room in their wave's region */
   char program[256];
   char output[4096];  /* the recording; "" while none was begun */

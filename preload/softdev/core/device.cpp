@@ -1,7 +1,5 @@
 // A device: its topology, its clock, what fits on it.
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 #include "core/machine.hpp"
 #include "core/scheduler.hpp"
@@ -64,20 +62,6 @@ Topology topology_of(Arch arch) {
 uint32_t round_up(uint32_t value, uint32_t granule) { return (value + granule - 1) / granule * granule; }
 
 }  // namespace
-
-Arch arch_from_environment() {
-  const char* value = std::getenv("KTRACE_SOFT_ARCH");
-  if (!value || !*value) {
-    return Arch::gfx942;
-  }
-  for (const Arch arch : {Arch::gfx90a, Arch::gfx942, Arch::gfx950}) {
-    if (std::strcmp(value, arch_name(arch)) == 0) {
-      return arch;
-    }
-  }
-  throw LoadError(std::string("KTRACE_SOFT_ARCH is `") + value +
-                  "`; the software device can be gfx90a, gfx942 or gfx950");
-}
 
 Device::Device(int index, Arch arch, MemoryRegistry& registry)
     : m_index(index),

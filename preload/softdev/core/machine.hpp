@@ -184,8 +184,8 @@ constexpr uint64_t core_clock_hz = 2100000000;     // s_memtime
 constexpr uint64_t realtime_hz = 100000000;        // s_memrealtime
 constexpr uint64_t cycles_per_realtime_tick = 21;  // core_clock_hz / realtime_hz
 
-// Environment KTRACE_SOFT_ARCH: gfx90a, gfx942 (default) or gfx950. Throws LoadError that names the value if
-// it is none.
+// Environment KTRACE_SOFT_ARCH: gfx90a, gfx942 (default) or gfx950. Throws LoadError that names the
+// variable, its value and what is expected if it is none of these, or if one of settings.hpp makes no sense.
 Arch arch_from_environment();
 
 struct Dispatch {

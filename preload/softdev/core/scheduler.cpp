@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
 #include <queue>
 #include <string>
@@ -13,6 +12,7 @@
 #include "core/clock.hpp"
 #include "core/dispatch.hpp"
 #include "core/interpreter.hpp"
+#include "core/settings.hpp"
 #include "core/wave_setup.hpp"
 
 namespace ktrace::softdev {
@@ -23,13 +23,6 @@ namespace {
 constexpr uint64_t wave_slack = 64;
 // A CU may run ahead of the others by this. Its waves' state stays in the host's cache meanwhile.
 constexpr uint64_t cu_slack = 2048;
-constexpr uint64_t default_budget = 4000000000;
-
-uint64_t budget_from_environment() {
-  const char* value = std::getenv("KTRACE_SOFT_BUDGET");
-  const uint64_t wanted = value ? std::strtoull(value, nullptr, 10) : 0;
-  return wanted ? wanted : default_budget;
-}
 
 [[noreturn]] void refuse(const Dispatch& dispatch, const std::string& why) {
   throw Fault("kernel `" + dispatch.kernel->name + "` cannot be dispatched: " + why);

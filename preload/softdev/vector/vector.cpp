@@ -2,9 +2,8 @@
 #include "vector/vector.hpp"
 
 #include <array>
-#include <cstdlib>
-#include <cstring>
 
+#include "core/settings.hpp"
 #include "vector/isa.hpp"
 #include "vector/opcodes.hpp"
 
@@ -14,18 +13,13 @@ namespace {
 using Lookup = Handler (*)(uint16_t);
 
 // KTRACE_SOFT_LANES=baseline runs the portable copy, so that tests can compare both on one machine.
-bool wants_baseline() {
-  const char* wanted = std::getenv("KTRACE_SOFT_LANES");
-  return wanted != nullptr && std::strcmp(wanted, "baseline") == 0;
-}
-
 Lookup choose_lookup() {
 #if defined(KTRACE_SOFTDEV_HAS_AVX2)
   __builtin_cpu_init();
   const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
                         __builtin_cpu_supports("f16c");
-  if (has_avx2 && !wants_baseline()) {
+  if (has_avx2 && !baseline_lanes_from_environment()) {
     return avx2::handler_of;
   }
 #endif

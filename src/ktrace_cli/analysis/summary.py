@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from ktrace_cli.code_object.names import display_name
-from ktrace_cli.model import ClockFit, Columns, Device, Process, SliceFlag, Timeline, WaveFlag
+from ktrace_cli.model import (
+    ClockFit,
+    Columns,
+    Device,
+    Kernel,
+    Process,
+    SliceFlag,
+    Timeline,
+    WaveFlag,
+)
 from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.timeline.segments import Ints, parents, run_starts, run_stops
 from ktrace_cli.trace_file.layout import Kind
@@ -109,34 +118,20 @@ def summarize(timeline: Timeline) -> Summary:
     of_dispatch = keys[timeline.dispatches["kernel"]]
     of_wave = of_dispatch[timeline.waves["dispatch"]]
     has_time = (timeline.waves["flags"] & WaveFlag.TORN) == 0
-    wave_ns = timeline.waves["end_ns"] - timeline.waves["begin_ns"]
     self_ns = _self_times(timeline.slices)
     slices_by_key = _rows_by_key(of_wave[timeline.slices["wave"]])
     instants_by_key = _rows_by_key(of_wave[timeline.instants["wave"]])
     kernels = []
     for key in np.unique(of_dispatch).tolist():
-        is_own = (of_wave == key) & has_time
-        total = int(wave_ns[is_own].sum())
-        kernel = timeline.kernels[key]
         slices = slices_by_key.get(key, _NO_ROWS)
-        instants = timeline.instants[instants_by_key.get(key, _NO_ROWS)]
-        own_dispatches = timeline.dispatches[of_dispatch == key]
-        kernels.append(
-            KernelSummary(
-                name=display_name(kernel.mangled),
-                signature=kernel.name,
-                mangled=kernel.mangled,
-                target=kernel.target,
-                dispatches=len(own_dispatches),
-                waves=int(np.count_nonzero(is_own)),
-                wave_ns=total,
-                filtered_dispatches=count_filtered(own_dispatches),
-                words=int(timeline.waves["words"][is_own].sum(dtype=np.int64)),
-                side_words=int(timeline.waves["side_words"][is_own].sum(dtype=np.int64)),
-                phases=_phases(timeline, timeline.slices.take(slices), self_ns[slices], total),
-                marks=_marks(timeline, instants),
-            )
+        own = _Own(
+            dispatches=timeline.dispatches[of_dispatch == key],
+            waves=timeline.waves[(of_wave == key) & has_time],
+            slices=timeline.slices.take(slices),
+            self_ns=self_ns[slices],
+            instants=timeline.instants[instants_by_key.get(key, _NO_ROWS)],
         )
+        kernels.append(_summarize_kernel(timeline, timeline.kernels[key], own))
     kernels.sort(key=lambda kernel: (-kernel.wave_ns, kernel.name))
     return Summary(
         kernels=tuple(kernels),
@@ -145,6 +140,35 @@ def summarize(timeline: Timeline) -> Summary:
         losses=timeline.losses.counted(),
         devices=timeline.devices,
         clocks=timeline.clocks,
+    )
+
+
+@dataclass(frozen=True)
+class _Own:
+    """The rows of a timeline that belong to one kernel."""
+
+    dispatches: Columns
+    waves: Columns
+    slices: Columns
+    self_ns: Ints
+    instants: Columns
+
+
+def _summarize_kernel(timeline: Timeline, kernel: Kernel, own: _Own) -> KernelSummary:
+    total = int((own.waves["end_ns"] - own.waves["begin_ns"]).sum())
+    return KernelSummary(
+        name=display_name(kernel.mangled),
+        signature=kernel.name,
+        mangled=kernel.mangled,
+        target=kernel.target,
+        dispatches=len(own.dispatches),
+        waves=len(own.waves),
+        wave_ns=total,
+        filtered_dispatches=count_filtered(own.dispatches),
+        words=int(own.waves["words"].sum(dtype=np.int64)),
+        side_words=int(own.waves["side_words"].sum(dtype=np.int64)),
+        phases=_phases(timeline, own.slices, own.self_ns, total),
+        marks=_marks(timeline, own.instants),
     )
 
 

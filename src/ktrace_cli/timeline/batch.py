@@ -134,9 +134,9 @@ def _anchors(headers: Headers, read: Events) -> Columns:
     )
     headers.waves["flags"][headers.is_ended & goes_back] |= np.uint16(WaveFlag.CLAMPED)
     begins = np.flatnonzero(~headers.is_torn)
-    # A wave that moved may have read another clock at its end.
-    is_moved = (headers.waves["flags"] & WaveFlag.MOVED) != 0
-    ends = np.flatnonzero(headers.is_ended & ~goes_back & ~is_moved)
+    # An end before the last word is wrong, and a wave that moved may have read another clock.
+    is_doubtful = (headers.waves["flags"] & (WaveFlag.CLAMPED | WaveFlag.MOVED)) != 0
+    ends = np.flatnonzero(headers.is_ended & ~is_doubtful)
     at = np.searchsorted(read.owners, read.anchors)
     has_value = at < np.searchsorted(read.owners, read.anchors, "right")
     words, values = read.anchors[has_value], read.values[at[has_value]]

@@ -33,24 +33,25 @@ def find_flows(
     workgroup = _workgroups(waves)
     is_meant = ~_is_left_out(waves, dispatches, workgroup)[slices["wave"]]
     for number, edge in enumerate(edges):
-        sources, destinations = (
-            _occurrences(
-                slices,
-                waves,
-                workgroup,
-                np.flatnonzero(is_meant & np.isin(slices["event"], _named(events, edge, name))),
-            )
-            for name in (edge.source, edge.destination)
-        )
-        _, left, right = np.intersect1d(
-            sources[0], destinations[0], assume_unique=True, return_indices=True
-        )
-        losses["unmatched_edges"] += len(sources[1]) + len(destinations[1]) - 2 * len(left)
-        found = np.zeros(len(left), FLOW)
-        found["source"], found["destination"] = sources[1][left], destinations[1][right]
+        ends = []
+        for name in (edge.source, edge.destination):
+            is_end = is_meant & np.isin(slices["event"], _named(events, edge, name))
+            ends.append(_occurrences(slices, waves, workgroup, np.flatnonzero(is_end)))
+        found, unmatched = _join(*ends)
         found["edge"] = number
         flows.append(found)
+        losses["unmatched_edges"] += unmatched
     return _forward(np.concatenate(flows), slices, losses)
+
+
+def _join(sources: tuple[Ints, Ints], destinations: tuple[Ints, Ints]) -> tuple[Columns, int]:
+    """Return arrows between what has the same key, and how many ends have no other one."""
+    _, left, right = np.intersect1d(
+        sources[0], destinations[0], assume_unique=True, return_indices=True
+    )
+    found = np.zeros(len(left), FLOW)
+    found["source"], found["destination"] = sources[1][left], destinations[1][right]
+    return found, len(sources[1]) + len(destinations[1]) - 2 * len(left)
 
 
 def _named(events: Sequence[Event], edge: Edge, name: str) -> Ints:

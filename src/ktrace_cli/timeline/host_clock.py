@@ -24,7 +24,7 @@ class HostClock:
     """A line through clock samples."""
 
     method: str
-    """software, hsa, kfd or bounds."""
+    """layout.ClockMethod in lower case: software, kfd or bounds."""
     ticks: Ints
     """Of the reference clock, ascending; at least one."""
     host_ns: Ints

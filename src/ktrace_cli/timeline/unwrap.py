@@ -15,6 +15,7 @@ from ktrace_cli.trace_file.layout import Kind
 
 CLOCK_RANGE = np.int64(1) << 32
 """After so many cycles a word's clock reads the same again."""
+_NEVER = np.iinfo(np.int64).max
 
 
 def continue_clocks(
@@ -23,7 +24,10 @@ def continue_clocks(
     stream: Ints,
     headers: Headers,
 ) -> tuple[int, int]:
-    """Set `ticks` of all but LONG_BEGIN; return the gaps that may be longer, and clamped words."""
+    """Set `ticks` of all but LONG_BEGIN; return the gaps that may be longer, and words in conflict.
+
+    ANCHOR words in conflict with their wave become VALUE words.
+    """
     # LONG_BEGIN is written when its range ends, so its clock is no step of its stream.
     rows = np.flatnonzero(events["kind"] != Kind.LONG_BEGIN)
     if not len(rows):
@@ -38,10 +42,12 @@ def continue_clocks(
     is_gap = step > CLOCK_RANGE // 2
     ticks = begin + run_sums(step, starts)
     clamped = _repair_backward_steps(ticks, step, is_gap, starts, of, headers)
-    _apply_anchors(ticks, events[rows], of, is_gap)
+    wrong = _apply_anchors(ticks, events[rows], of, is_gap, headers)
+    # What is no anchor is no event: its payload belongs to nothing.
+    events["kind"][rows[wrong]] = Kind.VALUE
     events["ticks"][rows] = ticks
     events["is_after_gap"][rows] = is_gap
-    return int(np.count_nonzero(is_gap)), clamped
+    return int(np.count_nonzero(is_gap)), clamped + len(wrong)
 
 
 def _repair_backward_steps(
@@ -68,19 +74,44 @@ def _repair_backward_steps(
     return clamped
 
 
-def _apply_anchors(ticks: Ints, events: Columns, of: Ints, is_gap: NDArray[np.bool_]) -> None:
-    """Let ANCHOR words, which hold 58 bits of the clock, correct what lies behind them."""
+def _apply_anchors(
+    ticks: Ints, events: Columns, of: Ints, is_gap: NDArray[np.bool_], headers: Headers
+) -> Ints:
+    """Let ANCHOR words, which hold 58 bits of the clock, correct what lies behind them.
+
+    Returns:
+        The anchors that go back, or beyond the end of their wave: nothing is corrected by them.
+    """
     anchors = np.flatnonzero(events["kind"] == Kind.ANCHOR)
     if not len(anchors):
-        return
+        return anchors
     low = ticks[anchors] & (CLOCK_RANGE - 1)
     shift = ((events["id"][anchors].astype(np.int64) << 32) | low) - (
         ticks[anchors] & ((np.int64(1) << 58) - 1)
     )
+    is_wrong = _contradict(ticks[anchors], shift, of[anchors], headers)
+    wrong, anchors, shift = anchors[is_wrong], anchors[~is_wrong], shift[~is_wrong]
+    if not len(anchors):
+        return wrong
     last = np.searchsorted(anchors, np.arange(len(ticks)), side="right") - 1
     applies = (last >= 0) & (of[anchors[last]] == of)
     ticks[applies] += shift[last[applies]]
     is_gap[anchors] = False
+    return wrong
+
+
+def _contradict(ticks: Ints, shift: Ints, of: Ints, headers: Headers) -> NDArray[np.bool_]:
+    """Tell which anchors contradict those before them in their stream, or their wave's end."""
+    wave = of >> 1
+    ends = np.where(headers.is_ended[wave], headers.waves["end_ticks"][wave], _NEVER)
+    is_late = (shift > 0) & (ticks + shift > ends)
+    least: dict[int, int] = {}
+    is_wrong = np.zeros(len(ticks), np.bool_)
+    for row, stream in enumerate(of.tolist()):
+        is_wrong[row] = is_late[row] or shift[row] < least.get(stream, 0)
+        if not is_wrong[row]:
+            least[stream] = int(shift[row])
+    return is_wrong
 
 
 def join_long_ranges(

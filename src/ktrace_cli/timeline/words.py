@@ -41,7 +41,7 @@ class Events:
     stray_values: int
     long_gaps: int
     clamped: int
-    """Words whose clock ran backwards."""
+    """Words whose clock contradicts those around them."""
 
 
 def read_events(dispatches: Sequence[DispatchRecord], headers: Headers) -> Events:

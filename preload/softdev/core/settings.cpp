@@ -1,0 +1,85 @@
+// Reads the environment variables of the software device, except for the number of devices.
+#include "core/settings.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "core/machine.hpp"
+
+namespace ktrace::softdev {
+
+namespace {
+
+constexpr uint64_t default_budget = 4000000000;
+
+// Null if the variable is empty or not set: both ask for the default.
+const char* value_of(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value && *value ? value : nullptr;
+}
+
+[[noreturn]] void refuse(const char* variable, const char* value, const char* expected) {
+  throw LoadError(std::string(variable) + " is `" + value + "`; " + expected);
+}
+
+Arch read_arch() {
+  const char* value = value_of("KTRACE_SOFT_ARCH");
+  if (!value) {
+    return Arch::gfx942;
+  }
+  for (const Arch arch : {Arch::gfx90a, Arch::gfx942, Arch::gfx950}) {
+    if (std::strcmp(value, arch_name(arch)) == 0) {
+      return arch;
+    }
+  }
+  refuse("KTRACE_SOFT_ARCH", value, "the software device can be gfx90a, gfx942 or gfx950");
+}
+
+uint64_t read_budget() {
+  const char* value = value_of("KTRACE_SOFT_BUDGET");
+  if (!value) {
+    return default_budget;
+  }
+  uint64_t budget = 0;
+  const char* end = value + std::strlen(value);
+  const auto [stop, error] = std::from_chars(value, end, budget);
+  if (error != std::errc{} || stop != end || budget == 0) {
+    refuse("KTRACE_SOFT_BUDGET", value,
+           "a number of wave instructions is expected, in digits, from 1 to 18446744073709551615");
+  }
+  return budget;
+}
+
+bool read_baseline_lanes() {
+  const char* value = value_of("KTRACE_SOFT_LANES");
+  if (value && std::strcmp(value, "baseline") != 0) {
+    refuse("KTRACE_SOFT_LANES", value, "`baseline` is expected, or nothing");
+  }
+  return value != nullptr;
+}
+
+}  // namespace
+
+// Read once, when the runtime starts: a program that changes its environment later changes nothing, and no
+// dispatch meets a value that was not checked.
+uint64_t budget_from_environment() {
+  static const uint64_t budget = read_budget();
+  return budget;
+}
+
+bool baseline_lanes_from_environment() {
+  static const bool wanted = read_baseline_lanes();
+  return wanted;
+}
+
+// Asked before there are devices: so this is where the other variables are refused too, rather than in
+// the midst of a dispatch.
+Arch arch_from_environment() {
+  budget_from_environment();
+  baseline_lanes_from_environment();
+  return read_arch();
+}
+
+}  // namespace ktrace::softdev

@@ -1,0 +1,15 @@
+// The environment variables of the core and of the vector instructions, read strictly: what cannot be
+// understood is never taken for something else.
+#pragma once
+
+#include <cstdint>
+
+namespace ktrace::softdev {
+
+// KTRACE_SOFT_BUDGET: wave instructions that one dispatch may execute. Throws LoadError.
+uint64_t budget_from_environment();
+
+// KTRACE_SOFT_LANES: whether the portable copy of the vector instructions is wanted. Throws LoadError.
+bool baseline_lanes_from_environment();
+
+}  // namespace ktrace::softdev
