@@ -88,9 +88,9 @@ def run(
 ) -> None:
     """Run PROGRAM and record its annotated kernels.
 
-    Options of ktrace end at PROGRAM: all that follows is the program's, byte for byte. The exit
-    status is the program's own; 125 if ktrace itself could not do its part, 126 or 127 if the
-    program could not be started.
+    Options of ktrace come before PROGRAM; all that follows is its own, byte for byte.
+
+    Exits with its status; with 125 if ktrace failed, 126 or 127 if it could not be started.
     """
     options = TraceOptions(
         output=output,
