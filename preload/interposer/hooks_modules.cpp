@@ -11,15 +11,17 @@ namespace {
 // and launches of it are counted as such.
 void add_kernels(Session& session, const HipLibrary& hip, hipLibrary_t library, const hipKernel_t* kernels,
                  unsigned room) {
+  if (!hip.hipLibraryGetKernelCount || !hip.hipKernelGetName) return;
+  const hipError_t before = hip.hipPeekAtLastError ? hip.hipPeekAtLastError() : hip_success;
   unsigned count = 0;
-  if (!hip.hipLibraryGetKernelCount || !hip.hipKernelGetName ||
-      hip.hipLibraryGetKernelCount(&count, library) != hip_success)
-    return;
-  for (unsigned i = 0; i < std::min(count, room); ++i) {
+  hipError_t error = hip.hipLibraryGetKernelCount(&count, library);
+  for (unsigned i = 0; error == hip_success && i < std::min(count, room); ++i) {
     const char* name = nullptr;
-    if (hip.hipKernelGetName(&name, kernels[i]) == hip_success && name)
-      session.registry().add_function(library, kernels[i], name);
+    error = hip.hipKernelGetName(&name, kernels[i]);
+    if (error == hip_success && name) session.registry().add_function(library, kernels[i], name);
   }
+  // A failure of ours is not the application's last error.
+  if (error != hip_success && before == hip_success && hip.hipGetLastError) hip.hipGetLastError();
 }
 
 }  // namespace

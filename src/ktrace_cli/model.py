@@ -203,8 +203,10 @@ class Losses:
         "chunk of an unknown type was skipped", "chunks of an unknown type were skipped"
     )
     not_closed: int = _count(
-        "recording was not closed: its process was killed or the file cut",
-        "recordings were not closed: their processes were killed or the files cut",
+        "recording was not closed: its process ended by os._exit, exec or a signal,"
+        " or the file was cut",
+        "recordings were not closed: their processes ended by os._exit, exec or a signal,"
+        " or the files were cut",
     )
     untraced_launches: int = _count(
         "launch of an annotated kernel was not traced",
@@ -266,6 +268,9 @@ class Losses:
     )
     unmatched_edges: int = _count(
         "end of an arrow has no other end", "ends of arrows have no other end"
+    )
+    unknown_edges: int = _count(
+        "edge has no ends: no range has either name", "edges have no ends: no range has their names"
     )
     backward_arrows: int = _count(
         "arrow would go back in time and is left out",

@@ -139,6 +139,22 @@ def test_a_mistake_is_named_with_what_to_do(source: str, message: str) -> None:
         any_compiler("gfx942").hip(source, ENABLE, includes=[INCLUDE])
 
 
+def test_a_wave_that_begins_in_a_branch_without_braces_ends_there() -> None:
+    """So it cannot be mistaken for one that is the whole kernel's."""
+    source = (
+        HEADERS
+        + """
+    extern "C" __global__ void k(int n KTRACE_PARAM) {
+      if (n > 1) KTRACE_WAVE(t);
+      KTRACE_MARK(t, "x");
+    }
+    """
+    )
+
+    with pytest.raises(CompileError, match="use of undeclared identifier 't'"):
+        any_compiler("gfx942").hip(source, ENABLE, includes=[INCLUDE])
+
+
 @pytest.mark.parametrize("parameters", ["", "int*"])
 def test_a_kernel_without_the_parameter_is_told_to_add_it_and_nothing_else(
     compiler: Compiler, parameters: str

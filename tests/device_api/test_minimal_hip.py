@@ -49,8 +49,6 @@ extern "C" __global__ void __launch_bounds__(128, 2)
 def test_a_kernel_that_uses_every_name_computes_what_hip_would(
     device: Device, compiler: Compiler, options: tuple[str, ...]
 ) -> None:
-    if compiler.target == "gfx90a":
-        pytest.skip("the samples are for gfx942 and gfx950")
     includes = [MINIMAL_HIP, INCLUDE]
     code_object = compiler.hip(SOURCE, "-O3", *WARNINGS, *options, includes=includes)
     items, blocks = 128, 12

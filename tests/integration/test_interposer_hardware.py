@@ -224,6 +224,35 @@ def test_a_function_of_unknown_origin_is_counted_when_it_is_launched(run) -> Non
     assert (outcome.status.unseen_launches, outcome.status.losses) == (2, {})
 
 
+@pytest.mark.parametrize("failing", ["", "hipLibraryGetKernelCount", "hipKernelGetName"])
+def test_a_listed_kernel_whose_name_cannot_be_asked_for_is_counted(failing: str, run) -> None:
+    outcome = run(
+        "library, kernels = ctypes.c_void_p(), (ctypes.c_void_p * 9)()\n"
+        "assert hip.hipLibraryLoadData(ctypes.byref(library), host.image, *[None] * 6) == 0\n"
+        "assert hip.hipLibraryEnumerateKernels(kernels, 9, library) == 0\n"
+        "host.function = ctypes.c_void_p(kernels[0])\n"
+        "print(hip.hipGetLastError(), host.launch())\n",
+        FAKE_FAILING=failing,
+    )
+
+    assert outcome.stdout == "0 0\n"
+    assert outcome.status.annotated_launches == (0 if failing else 1)
+    assert outcome.status.unseen_launches == (1 if failing else 0)
+
+
+def test_launches_of_a_code_object_that_cannot_be_read_are_counted(run) -> None:
+    outcome = run(
+        "host.image = b'a kind of code object that nobody knows'\n"
+        "assert hip.hipModuleLoadData(ctypes.byref(host.module), host.image) == 0\n"
+        "assert hip.hipModuleGetFunction(\n"
+        "    ctypes.byref(host.function), host.module, b'saxpy') == 0\n"
+        "assert host.launch() == 0\n"
+    )
+
+    assert outcome.status.losses == {LossReason.CODE_OBJECT: 1}
+    assert (outcome.status.annotated_launches, outcome.status.unseen_launches) == (0, 1)
+
+
 def test_a_launch_that_hip_refuses_is_of_no_kernel(run) -> None:
     outcome = run(
         "functions = (ctypes.c_void_p * 1)()\n"

@@ -124,10 +124,9 @@ void print_config(const Arguments&) {
 }
 
 void names(const Arguments&) {
-  for (const char* name :
-       {environment_session_dir, environment_output, environment_output_dir, environment_memory,
-        environment_words, environment_kernels, environment_blocks, environment_waves, environment_xcc,
-        environment_version})
+  for (const char* name : {environment_session_dir, environment_output, environment_output_dir,
+                           environment_memory, environment_words, environment_kernels, environment_blocks,
+                           environment_waves, environment_xcc, environment_version})
     std::printf("%s\n", name);
 }
 

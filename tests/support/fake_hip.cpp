@@ -174,6 +174,16 @@ FAKE_EXPORT int hipLibraryGetKernel(void** kernel, void*, const char*) {
   *kernel = std::malloc(1);
   return answer("hipLibraryGetKernel");
 }
+FAKE_EXPORT int hipLibraryGetKernelCount(unsigned* count, void*) {
+  return *count = 1, answer("hipLibraryGetKernelCount");
+}
+FAKE_EXPORT int hipLibraryEnumerateKernels(void** kernels, unsigned, void*) {
+  *kernels = std::malloc(1);
+  return answer("hipLibraryEnumerateKernels");
+}
+FAKE_EXPORT int hipKernelGetName(const char** name, void*) {
+  return *name = "saxpy", answer("hipKernelGetName");
+}
 FAKE_EXPORT int hipKernelGetFunction(void** function, void*) {
   *function = std::malloc(1);
   return answer("hipKernelGetFunction");

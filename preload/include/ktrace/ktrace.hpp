@@ -225,12 +225,13 @@ KTRACE_BOTH range<id, Wave, Values> open_range(Wave& trace, Values values) {
 #define KTRACE_INLINE_PARAM(trace) , ktrace::wave& trace
 #define KTRACE_INLINE_ARG(trace) , trace
 
+// The wave comes first: after an `if` without braces it ends there, and markers that use it do not compile.
 #define KTRACE_WAVE(trace)                                                                                \
+  ktrace::wave trace(ktrace::parameter(ktrace_sink));                                                     \
   static_assert(!ktrace_within_wave,                                                                      \
                 "ktrace: a KTRACE_WAVE within the scope of another one would overwrite its record; keep " \
                 "the outer one");                                                                         \
   [[maybe_unused]] constexpr bool ktrace_within_wave = true;                                              \
-  ktrace::wave trace(ktrace::parameter(ktrace_sink));                                                     \
   KTRACE_KERNEL_NOTE_()
 
 #define KTRACE_GROUP(trace, ...) KTRACE_RECORD_(trace, KTRACE_KIND_GROUP, KTRACE_NEXT_ID_, __VA_ARGS__)

@@ -33,7 +33,7 @@ class Phase:
     kind: str
     """range, push, start or phase: how it is marked in the source."""
     lane: str
-    """"" is the waves' own, where slices nest; others hold ranges that may overlap."""
+    """As in the source, else a token's name; "" is the waves' own, where slices nest."""
     count: int
     total_ns: int
     share: float
@@ -197,7 +197,7 @@ def _self_times(slices: Columns) -> Ints:
 def _phases(timeline: Timeline, slices: Columns, self_ns: Ints, wave_ns: int) -> tuple[Phase, ...]:
     keys = {}
     for row, event in enumerate(timeline.events):
-        lane = (event.lane or event.name) if event.kind == Kind.START else ""
+        lane = event.lane or (event.name if event.kind == Kind.START else "")
         keys[row] = (event.name, Kind(event.kind).name.lower(), lane)
     names = list(dict.fromkeys(keys.values()))
     number = {key: row for row, key in enumerate(names)}

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
+
+from ktrace_cli.trace_file.layout import Kind
+
+_RANGE_KINDS: Final = (Kind.RANGE, Kind.PUSH, Kind.START, Kind.PHASE)
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class TraceArgument:
     """Where a launch puts the address of the trace buffer."""
 
     index: int
-    """Among the explicit arguments."""
+    """Among the explicit arguments, from 0."""
     offset: int
     """In the kernarg segment, in bytes."""
 
@@ -113,6 +119,12 @@ class Edge:
     unit_key: int
     source: str
     destination: str
+
+
+def missing_ends(edge: Edge, events: Iterable[Event]) -> list[str]:
+    """Return those names of an edge that no range of its unit has; a mark is no range."""
+    names = {e.name for e in events if e.unit_key == edge.unit_key and e.kind in _RANGE_KINDS}
+    return [name for name in dict.fromkeys((edge.source, edge.destination)) if name not in names]
 
 
 @dataclass(frozen=True)

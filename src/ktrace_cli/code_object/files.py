@@ -9,6 +9,7 @@ from ktrace_cli.code_object.containers import find_images
 from ktrace_cli.code_object.contents import CodeObject
 from ktrace_cli.code_object.reader import read_code_object
 from ktrace_cli.errors import CodeObjectError
+from ktrace_cli.model import Losses
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
 from ktrace_cli.trace_file.mapping import map_file
 from ktrace_cli.trace_file.reader import read_recording
@@ -62,9 +63,8 @@ def _read_recording(path: Path) -> FileCodeObjects:
     result = FileCodeObjects()
     for index, record in sorted(recording.code_objects.items()):
         _read_image(record.image, f"{_printable(path)}, code object {index}", result)
-    damage = ", ".join(f"{count} {name}" for name, count in recording.damage.counted().items())
-    if damage:
-        result.notices.append(f"{path} is damaged or was not closed: {damage}")
+    damage = Losses(**recording.damage.counted()).sentences()
+    result.notices += [f"{_printable(path)}: {sentence}" for sentence in damage]
     if not recording.code_objects:
         result.problems.append(
             CodeObjectError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,6 +90,26 @@ def read_metadata(descriptor: memoryview) -> Metadata:
     return Metadata(
         _text(content, "amdhsa.target").removeprefix(_TRIPLE), tuple(kernels), tuple(problems)
     )
+
+
+def merge_metadata(notes: Sequence[Metadata]) -> Metadata:
+    """Return what several notes say together: each unit of a linked code object may bring its own.
+
+    A kernel that two notes describe alike is one; of two that differ the first is kept.
+    """
+    problems = [problem for note in notes for problem in note.problems]
+    targets = list(dict.fromkeys(note.target for note in notes if note.target))
+    if len(targets) > 1:
+        problems.append(f"its metadata notes name {len(targets)} targets: {', '.join(targets)}")
+    kernels: list[KernelMetadata] = []
+    for note in notes:
+        known = {kernel.symbol: kernel for kernel in kernels}
+        for kernel in note.kernels:
+            if kernel.symbol not in known:
+                kernels.append(kernel)
+            elif kernel != known[kernel.symbol]:
+                problems.append(f"two metadata notes describe {kernel.name} differently")
+    return Metadata(targets[0] if targets else "", tuple(kernels), tuple(problems))
 
 
 def _kernel(entry: dict[object, object], problems: list[str]) -> KernelMetadata:

@@ -12,6 +12,7 @@ from ktrace_cli.code_object.contents import (
     CodeObject,
     Kernel,
     TraceArgument,
+    missing_ends,
 )
 from ktrace_cli.code_object.elf import (
     EM_AMDGPU,
@@ -28,6 +29,7 @@ from ktrace_cli.code_object.metadata import (
     KernelMetadata,
     MalformedMetadataError,
     Metadata,
+    merge_metadata,
     read_metadata,
 )
 from ktrace_cli.code_object.notes import Note, read_notes
@@ -67,6 +69,7 @@ def read_code_object(image: bytes | memoryview, origin: str = "code object") -> 
             "in a kernel"
         )
     warnings += markers.conflicting_units.values()
+    warnings += _ends_without_a_range(markers)
     if homeless:
         warnings.append(
             f"{homeless} of {len(markers.kernels)} KERNEL notes point into no kernel's code"
@@ -80,6 +83,17 @@ def read_code_object(image: bytes | memoryview, origin: str = "code object") -> 
         warnings=tuple(warnings),
         problems=(*elf.problems, *note_problems, *metadata_problems, *markers.problems),
     )
+
+
+def _ends_without_a_range(markers: Markers) -> list[str]:
+    """Word which ends of edges name nothing that an arrow could join."""
+    warnings = []
+    for edge in markers.edges:
+        missing = missing_ends(edge, markers.events)
+        if missing and edge.unit_key not in markers.conflicting_units:
+            names = " or ".join(missing)
+            warnings.append(f"edge {edge.source} -> {edge.destination}: no range is named {names}")
+    return warnings
 
 
 def _read_amdgpu_elf(image: memoryview, origin: str) -> ElfFile:
@@ -115,10 +129,8 @@ def _find_metadata(notes: Iterable[Note]) -> tuple[Metadata, list[str], list[str
         except MalformedMetadataError as problem:
             problems.append(f"the metadata note at offset {note.offset} cannot be read: {problem}")
     if found:
-        if len(found) > 1:
-            warnings.append(f"it has {len(found)} metadata notes; the first one is shown")
-        problems += found[0].problems
-        return found[0], warnings, problems
+        merged = merge_metadata(found)
+        return merged, warnings, [*problems, *merged.problems]
     if has_old:
         warnings.append(
             "it is of code object version 2, whose metadata is YAML: its kernels are not listed"
@@ -240,11 +252,12 @@ def _trace_argument(
     index = _argument_index(explicit, marker)
     if index is None or index >= len(explicit):
         return None, (
-            f"its note names argument {marker.arg_index} at offset {marker.kernarg_offset}; the "
-            f"metadata lists {len(explicit)} explicit arguments and none there"
+            f"its note names {_place_in(marker)}; the metadata lists {len(explicit)} explicit "
+            "arguments and none there"
         )
     argument = explicit[index]
-    label = f"trace argument {argument.name!r} (number {index}, offset {argument.offset})"
+    place = f"{index + 1} of {len(explicit)}, offset {argument.offset}"
+    label = f"trace argument {argument.name!r} ({place})"
     if argument.size != _POINTER_SIZE or argument.value_kind not in _TRACE_KINDS:
         return None, (
             f"its {label} is {argument.value_kind} of {argument.size} bytes; it must be "
@@ -255,6 +268,15 @@ def _trace_argument(
             f"its {label} lies outside the kernarg segment of {entry.resources.kernarg_bytes} bytes"
         )
     return TraceArgument(index, argument.offset), ""
+
+
+def _place_in(marker: KernelMarker) -> str:
+    parts = []
+    if marker.arg_index != layout.LAST_ARGUMENT:
+        parts.append(f"argument {marker.arg_index + 1}")
+    if marker.kernarg_offset != layout.LAST_ARGUMENT:
+        parts.append(f"offset {marker.kernarg_offset}")
+    return " at ".join(parts)
 
 
 def _argument_index(explicit: Sequence[Argument], marker: KernelMarker) -> int | None:

@@ -119,7 +119,8 @@ def _selected(timeline: Timeline, selection: Selection) -> Timeline:
     shown = select(timeline, selection)
     if not selection.is_everything:
         waves = counted(len(timeline.waves), "wave")
-        console.say(f"selected {len(shown.waves):,} of {waves}")
+        of_all = "; the warnings are of the whole recording" if timeline.losses.counted() else ""
+        console.say(f"selected {len(shown.waves):,} of {waves}{of_all}")
     return shown
 
 

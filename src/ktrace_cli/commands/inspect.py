@@ -103,7 +103,9 @@ def _add_annotated(tree: Tree, code_object: CodeObject, kernel: Kernel) -> None:
     annotation = kernel.annotation
     if annotation is not None and annotation.trace_argument is not None:
         argument = annotation.trace_argument
-        branch.add(Text(f"trace argument: number {argument.index}, offset {argument.offset}"))
+        total = sum(one.is_explicit for one in kernel.arguments)
+        place = f"argument {argument.index + 1} of {total} (offset {argument.offset})"
+        branch.add(Text(f"trace argument: {place}"))
     elif annotation is not None:
         branch.add(Text.assemble(("cannot be traced: ", "red"), annotation.refusal))
     branch.add(Text(_resources(kernel.resources)))

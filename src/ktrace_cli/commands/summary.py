@@ -75,21 +75,28 @@ def _title(kernel: KernelSummary) -> str:
 
 
 def _table(kernel: KernelSummary) -> Table:
-    has_lanes = any(phase.lane for phase in kernel.phases)
+    optional = _optional_columns(kernel)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     table.add_column("phase", no_wrap=True)
-    if has_lanes:
+    if "lane" in optional:
         table.add_column("lane", no_wrap=True)
-    for name in ("count", "% waves", *_TIMES):
+    unclosed = ["unclosed"] if "unclosed" in optional else []
+    for name in ("count", *unclosed, "% waves", *_TIMES):
         table.add_column(name, justify="right", no_wrap=True)
     for phase in kernel.phases:
-        table.add_row(*_row(phase, has_lanes=has_lanes))
+        table.add_row(*_row(phase, optional))
     return table
 
 
-def _row(phase: Phase, *, has_lanes: bool) -> list[str]:
+def _optional_columns(kernel: KernelSummary) -> set[str]:
+    """Return the columns that are shown only where they tell something."""
+    return {name for name in ("lane", "unclosed") if any(getattr(p, name) for p in kernel.phases)}
+
+
+def _row(phase: Phase, optional: set[str]) -> list[str]:
     name = shorten(phase.name, _NAME_WIDTH)
-    lane = [shorten(phase.lane, _NAME_WIDTH)] if has_lanes else []
+    lane = [shorten(phase.lane, _NAME_WIDTH)] if "lane" in optional else []
+    unclosed = [f"{phase.unclosed:,}"] if "unclosed" in optional else []
     times = (
         phase.total_ns,
         phase.self_ns,
@@ -101,4 +108,5 @@ def _row(phase: Phase, *, has_lanes: bool) -> list[str]:
         phase.max_ns,
     )
     cells = [format_duration(time) for time in times]
-    return [name, *lane, f"{phase.count:,}", f"{100 * phase.share:.1f} %", *cells]
+    counts = [f"{phase.count:,}", *unclosed, f"{100 * phase.share:.1f} %"]
+    return [name, *lane, *counts, *cells]

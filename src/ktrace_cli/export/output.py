@@ -26,11 +26,11 @@ def open_output(path: Path, *, may_replace: bool) -> Iterator[BinaryIO]:
         may_replace: whether an existing file is replaced.
 
     Raises:
-        KtraceError: the file exists and must stay, or cannot be written.
+        KtraceError: the file exists and must stay, or it or stdout cannot be written.
     """
     if path == STDOUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with _stdout() as out:
+            yield out
         return
     if path.is_file() and not may_replace:
         raise KtraceError(
@@ -47,6 +47,25 @@ def open_output(path: Path, *, may_replace: bool) -> Iterator[BinaryIO]:
             yield out
     except OSError as problem:
         raise KtraceError(f"cannot write {path}", why=problem.strerror or str(problem)) from problem
+
+
+@contextmanager
+def _stdout() -> Iterator[BinaryIO]:
+    if sys.stdout is None:
+        raise _no_stdout("it is closed")
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # a reader that left (`| head`) is no error of ours
+        raise
+    except OSError as problem:
+        raise _no_stdout(problem.strerror or str(problem)) from problem
+
+
+def _no_stdout(why: str) -> KtraceError:
+    return KtraceError(
+        "cannot write to standard output", why=why, fix="redirect it to where there is room"
+    )
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from ktrace_cli.trace_file.layout import Kind
 
 COLUMNS = (
     "dispatch",
+    "device",
     "kernel",
     "block",
     "wave",
@@ -46,7 +47,7 @@ def write_text(timeline: Timeline, out: BinaryIO) -> None:
 
 
 def _head(timeline: Timeline, zero: int) -> Iterator[str]:
-    yield "# ktrace text 1"
+    yield "# ktrace text 2"
     for device in timeline.devices:
         times = "modelled times (software device)" if device.is_software else "measured times"
         yield f"# device {device.device} {device.target}: {times}"
@@ -84,7 +85,8 @@ def _records(timeline: Timeline, zero: int) -> Iterator[list[str]]:
     for number, wave in enumerate(timeline.waves):
         dispatch = timeline.dispatches[wave["dispatch"]]
         kernel = timeline.kernels[dispatch["kernel"]].name
-        prefix = f"{dispatch['number']}\t{_clean(kernel)}\t{_block(wave)}\t{wave['wave']}"
+        place = f"{dispatch['number']}\t{dispatch['device']}\t{_clean(kernel)}"
+        prefix = f"{place}\t{_block(wave)}\t{wave['wave']}"
         rows = [
             (int(s["begin_ticks"]), _slice_line(timeline, s, wave, zero))
             for s in slices[first_slice[number] : first_slice[number + 1]]

@@ -83,6 +83,7 @@ def _count_before(
     for part in parts:
         losses.update(part.losses)
     losses["unread_code_objects"] += names.unread_code_objects
+    losses["unknown_edges"] += names.unknown_edges
     losses["unreadable_dispatches"] += len(recording.dispatches) - len(records)
     return losses
 

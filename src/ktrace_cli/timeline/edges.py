@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ktrace_cli.code_object import contents
-from ktrace_cli.code_object.contents import CodeObject
+from ktrace_cli.code_object.contents import CodeObject, missing_ends
 from ktrace_cli.model import Edge
 from ktrace_cli.timeline.events import LOW_HALF
 from ktrace_cli.trace_file.recording import KernelRecord
@@ -32,6 +32,15 @@ def read_edges(
             unit = edge.unit_key & LOW_HALF
             edges.append(Edge(edge.source, edge.destination, unit, frozenset(rows)))
     return tuple(edges)
+
+
+def count_unknown_edges(code_objects: Iterable[CodeObject]) -> int:
+    """Count edges of which neither end names a range; of one that has one, arrows lack an end."""
+    return sum(
+        set(missing_ends(edge, code_object.events)) == {edge.source, edge.destination}
+        for code_object in code_objects
+        for edge in dict.fromkeys(code_object.edges)
+    )
 
 
 def _kernels_with_both_ends(code_object: CodeObject, edge: contents.Edge) -> set[str]:

@@ -30,9 +30,12 @@ class LaneTable:
     names: list[str] = field(default_factory=lambda: [""])
     _row_by_key: dict[tuple[str, bool, int], int] = field(default_factory=dict)
 
-    def row(self, base: str, number: int, *, is_token: bool) -> int:
-        """Return the lane `number`, from 0, of those named `base`; make it if there is none."""
-        key = (base, is_token, number)
+    def row(self, base: str, number: int, *, is_named: bool) -> int:
+        """Return the lane `number`, from 0, of those named `base`; make it if there is none.
+
+        A lane that the source names `overlap` is not the one where we put what crosses.
+        """
+        key = (base, is_named, number)
         if key not in self._row_by_key:
             self._row_by_key[key] = len(self.names)
             self.names.append(self._free_name(base, number))
@@ -71,13 +74,14 @@ def assign_lanes(
     """
     lane = np.zeros(len(ranges), np.int64)
     depth = np.zeros(len(ranges), np.int64)
-    nested = np.flatnonzero(~ranges["is_token"])
+    is_own = ~ranges["is_token"] & ~np.array([bool(e.lane) for e in events], np.bool_)[event]
+    nested = np.flatnonzero(is_own)
     nested = nested[np.argsort(ranges["begin_key"][nested], kind="stable")]
     begin, end = ranges["begin_key"][nested], ranges["end_key"][nested]
     depth[nested] = _depths(begin, end)
     for rows in _crossing_waves(nested, ranges["wave"][nested], end, depth[nested]):
         lane[rows], depth[rows] = _spread(ranges, rows, table)
-    _assign_token_lanes(ranges, event, events, table, lane)
+    _assign_named_lanes(ranges, np.flatnonzero(~is_own), event, events, table, lane)
     return lane, depth
 
 
@@ -112,34 +116,41 @@ def _spread(ranges: Columns, rows: Ints, table: LaneTable) -> tuple[Ints, Ints]:
             if not stack or end <= stack[-1]:
                 break
             number += 1
-        lane[i] = table.row(_OVERLAP, number - 1, is_token=False) if number else OWN
+        lane[i] = table.row(_OVERLAP, number - 1, is_named=False) if number else OWN
         depth[i] = len(stack)
         stack.append(end)
     return lane, depth
 
 
-def _assign_token_lanes(
-    ranges: Columns, event: Ints, events: Sequence[Event], table: LaneTable, lane: Ints
+def _assign_named_lanes(
+    ranges: Columns,
+    rows: Ints,
+    event: Ints,
+    events: Sequence[Event],
+    table: LaneTable,
+    lane: Ints,
 ) -> None:
-    """Give tokens lanes named after their marker's lane, else after the marker itself."""
-    tokens = np.flatnonzero(ranges["is_token"])
-    if not len(tokens):
+    """Give the ranges `rows` lanes named after their marker's lane, else after the marker itself.
+
+    None of them nest: what begins while a lane is busy goes to the next one of that name.
+    """
+    if not len(rows):
         return
     base_names = list(dict.fromkeys(e.lane or e.name for e in events))
     row_by_name = {name: row for row, name in enumerate(base_names)}
     base_of_event = np.array([row_by_name[e.lane or e.name] for e in events], np.int64)
-    base = base_of_event[event[tokens]]
-    order = np.lexsort((ranges["begin_key"][tokens], base, ranges["wave"][tokens]))
-    tokens, base = tokens[order], base[order]
-    wave = ranges["wave"][tokens]
+    base = base_of_event[event[rows]]
+    order = np.lexsort((ranges["begin_key"][rows], base, ranges["wave"][rows]))
+    rows, base = rows[order], base[order]
+    wave = ranges["wave"][rows]
     # Equal cycles are no overlap: lanes are about time, not about the order of words.
     number = first_fit(
-        wave * len(base_names) + base, ranges["begin_ticks"][tokens], ranges["end_ticks"][tokens]
+        wave * len(base_names) + base, ranges["begin_ticks"][rows], ranges["end_ticks"][rows]
     )
     pairs = base * (int(number.max()) + 1) + number
     for pair in np.unique(pairs):
         name, at = divmod(int(pair), int(number.max()) + 1)
-        lane[tokens[pairs == pair]] = table.row(base_names[name], at, is_token=True)
+        lane[rows[pairs == pair]] = table.row(base_names[name], at, is_named=True)
 
 
 def first_fit(group: Ints, begin: Ints, end: Ints) -> Ints:

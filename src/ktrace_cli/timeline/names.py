@@ -12,7 +12,7 @@ from ktrace_cli.code_object.names import demangle
 from ktrace_cli.code_object.reader import read_code_object
 from ktrace_cli.errors import CodeObjectError
 from ktrace_cli.model import NONE, Edge, Event, Kernel
-from ktrace_cli.timeline.edges import read_edges
+from ktrace_cli.timeline.edges import count_unknown_edges, read_edges
 from ktrace_cli.timeline.events import LOW_HALF, NO_UNIT
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file.layout import Kind
@@ -26,6 +26,7 @@ class Names:
     kernels: tuple[Kernel, ...]
     edges: tuple[Edge, ...]
     unread_code_objects: int
+    unknown_edges: int
     row_by_kernel: dict[int, int]
     """Row of `kernels` by KernelRecord.kernel."""
     records: tuple[KernelRecord, ...]
@@ -92,6 +93,7 @@ def read_names(recording: Recording) -> Names:
         kernels=kernels,
         edges=read_edges(code_objects, records),
         unread_code_objects=unread,
+        unknown_edges=count_unknown_edges(code_objects.values()),
         row_by_kernel={record.kernel: row for row, record in enumerate(records)},
         records=records,
     )

@@ -9,8 +9,11 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from ktrace_cli.code_object.names import display_name
-from ktrace_cli.model import Columns, Timeline
+from ktrace_cli.errors import UsageError
+from ktrace_cli.model import Columns, Kernel, Timeline
 from ktrace_cli.timeline.segments import Flags, Ints
+
+_MOST_LISTED = 8
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,21 @@ class Selection:
 
 
 def select(timeline: Timeline, selection: Selection) -> Timeline:
-    """Return the selected waves, and the dispatches that have any of them."""
+    """Return the selected waves, and the dispatches that have any of them.
+
+    Raises:
+        UsageError: a pattern or number names nothing, or all of them together no wave.
+    """
     if selection.is_everything:
         return timeline
+    _check(timeline, selection)
     keep = _selected(timeline, selection)
+    if not keep.any() and len(keep):
+        raise UsageError(
+            "no wave is selected",
+            why="none is of the kernels, dispatches and waves that were asked for, all at once",
+            fix="ask for less at a time; `ktrace decode -f text` lists every wave",
+        )
     dispatch_rows = np.unique(timeline.waves["dispatch"][keep])
     dispatches = timeline.dispatches[dispatch_rows]
     waves, wave_place = _take(timeline.waves, keep)
@@ -61,16 +75,57 @@ def select(timeline: Timeline, selection: Selection) -> Timeline:
     )
 
 
+def _check(timeline: Timeline, selection: Selection) -> None:
+    """Refuse what names nothing: it is misspelt, or of another recording."""
+    dispatches = timeline.dispatches
+    kernels = [timeline.kernels[row] for row in np.unique(dispatches["kernel"]).tolist()]
+    for pattern in selection.kernels:
+        if not any(_matches(kernel, pattern) for kernel in kernels):
+            names = dict.fromkeys(display_name(kernel.mangled) for kernel in kernels)
+            raise _names_nothing(f"--kernel {pattern}", "kernel", list(names))
+    for option, wanted, there in (
+        ("dispatch", selection.dispatches, dispatches["number"]),
+        ("wave", selection.waves, timeline.waves["wave"]),
+    ):
+        known = np.unique(there).tolist()
+        for number in wanted:
+            if number not in known:
+                raise _names_nothing(f"--{option} {number}", option, _runs(known))
+
+
+def _names_nothing(option: str, kind: str, there: Sequence[str]) -> UsageError:
+    listed = ", ".join(there[:_MOST_LISTED])
+    more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
+    holds = f"{kind} {listed}{more}" if there else f"no {kind}"
+    return UsageError(
+        f"`{option}` selects nothing",
+        why=f"the recording holds {holds}",
+        fix="name one of these" if there else "read another recording",
+    )
+
+
+def _runs(numbers: Sequence[int]) -> list[str]:
+    """Return `1 to 4`, `7` for ascending numbers."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return [" to ".join(map(str, run)) for run in runs]
+
+
+def _matches(kernel: Kernel, pattern: str) -> bool:
+    names = (kernel.name, kernel.mangled, display_name(kernel.mangled))
+    return any(fnmatchcase(name, pattern) for name in names)
+
+
 def _selected(timeline: Timeline, selection: Selection) -> Flags:
     waves, dispatches = timeline.waves, timeline.dispatches
     keep = np.ones(len(waves), np.bool_)
     if selection.kernels:
         is_wanted = [
-            any(
-                fnmatchcase(name, pattern)
-                for pattern in selection.kernels
-                for name in (kernel.name, kernel.mangled, display_name(kernel.mangled))
-            )
+            any(_matches(kernel, pattern) for pattern in selection.kernels)
             for kernel in timeline.kernels
         ]
         keep &= np.array(is_wanted, np.bool_)[dispatches["kernel"]][waves["dispatch"]]
