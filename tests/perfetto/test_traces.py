@@ -5,7 +5,20 @@ from pathlib import Path
 import pytest
 
 from support.recording import Wave
-from support.timelines import DRAIN, LOAD, MARK, MMA, OUTER, PRODUCER, TILE, WHOLE, decode
+from support.timelines import (
+    COPY,
+    DRAIN,
+    FETCH,
+    LOAD,
+    MARK,
+    MMA,
+    OUTER,
+    PRODUCER,
+    STAGE,
+    TILE,
+    WHOLE,
+    decode,
+)
 from support.words import group, mark, phase, phase_end, pop, push, span, start, stop
 
 pytest.importorskip("wasmtime", reason="runs Perfetto's WebAssembly")
@@ -82,6 +95,35 @@ def test_tracks_are_a_tree_from_kernel_to_lane(tmp_path: Path) -> None:
         ("producer", "wave 0 · producer", 0),
         ("load", "vmem", 0),
         ("load", "vmem 2", 0),
+    ]
+
+
+def test_ranges_pushes_and_phases_are_on_the_track_of_their_lane(tmp_path: Path) -> None:
+    words = [
+        push(OUTER, 1100),
+        push(COPY, 1100),
+        span(FETCH, 1200, 1300),
+        push(COPY, 1300),
+        pop(1400),
+        phase(STAGE, 1450),
+        pop(1500),
+        pop(1600),
+    ]
+
+    trace, _ = write(decode([Wave(main=words)], tmp_path), tmp_path)
+
+    assert tree(trace)[-4:] == [
+        ("vmem", "wave 0"),
+        ("dma", "wave 0"),
+        ("dma 2", "wave 0"),
+        ("stages", "wave 0"),
+    ]
+    assert sorted(row[:3] for row in shown(trace, ["outer", "copy", "fetch", "stage"])) == [
+        ("copy", "dma", 0),
+        ("copy", "dma 2", 0),
+        ("fetch", "vmem", 0),
+        ("outer", "wave 0", 1),
+        ("stage", "stages", 0),
     ]
 
 

@@ -69,6 +69,7 @@ class KernelSource:
     metadata: dict[str, Any] = field(default_factory=dict)  # entries to overwrite
     without: Sequence[str] = ()  # entries to leave out
     has_symbol_size: bool = True  # assembly often lacks it
+    metadata_note: int = 0  # which one lists it: each unit of a linked object may bring its own
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,12 @@ def make_code_object(
         Symbol(_symbol(k), ".rodata", 64 * i, 64, STT_OBJECT) for i, k in enumerate(kernels)
     ]
     symbols.append(Symbol("helper", ".text", size, 256))
-    metadata = metadata_note([kernel_metadata(k) for k in kernels], target, note_align)
+    metadata = b"".join(
+        metadata_note(
+            [kernel_metadata(k) for k in kernels if k.metadata_note == number], target, note_align
+        )
+        for number in sorted({0, *(k.metadata_note for k in kernels)})
+    )
     sections = [Section(".note", metadata, SHT_NOTE, SHF_ALLOC, note_align)]
     marked = [k for k in kernels if k.unit_key is not None]
 

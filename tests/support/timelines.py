@@ -20,6 +20,7 @@ OTHER_UNIT_KEY = 0x6666_0000_2222
 MANGLED = "_Z4gemmPfiN6ktrace4sinkE"
 
 OUTER, INNER, TILE, MARK, LOAD, STORE, MMA, DRAIN, PRODUCER, CONSUMER, WHOLE = range(1, 12)
+FETCH, COPY, STAGE = range(12, 15)
 EVENTS = (
     (OUTER, "outer", Kind.PUSH, ""),
     (INNER, "inner", Kind.PUSH, ""),
@@ -32,6 +33,9 @@ EVENTS = (
     (PRODUCER, "producer", Kind.GROUP, ""),
     (CONSUMER, "consumer", Kind.GROUP, ""),
     (WHOLE, "whole", Kind.RANGE, ""),
+    (FETCH, "fetch", Kind.RANGE, "vmem"),
+    (COPY, "copy", Kind.PUSH, "dma"),
+    (STAGE, "stage", Kind.PHASE, "stages"),
 )
 
 

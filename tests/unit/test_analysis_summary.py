@@ -7,6 +7,7 @@ import pytest
 from ktrace_cli.analysis.summary import KernelSummary, Mark, Phase, summarize
 from support.recording import Wave
 from support.timelines import (
+    FETCH,
     INNER,
     LOAD,
     MARK,
@@ -98,6 +99,24 @@ def test_overlapping_tokens_are_one_phase_whatever_their_lane(tmp_path: Path) ->
 
     (phase,) = kernel.phases
     assert (phase.name, phase.lane, phase.count, phase.total_ns) == ("load", "vmem", 2, 500)
+
+
+def test_lanes_named_in_the_source_are_told_and_have_their_own_self_times(tmp_path: Path) -> None:
+    kernel = only_kernel(
+        tmp_path,
+        wave(
+            push(OUTER, at(100)),
+            span(FETCH, at(200), at(300)),
+            span(TILE, at(400), at(450)),
+            pop(at(1000)),
+        ),
+    )
+
+    assert [(phase.name, phase.lane, phase.self_ns) for phase in kernel.phases] == [
+        ("outer", "", 850),
+        ("fetch", "vmem", 100),
+        ("tile", "", 50),
+    ]
 
 
 def test_marks_and_slices_of_no_length_are_counted(tmp_path: Path) -> None:

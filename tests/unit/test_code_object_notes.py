@@ -208,6 +208,50 @@ def test_entries_of_the_metadata_with_other_types_are_survived():
     )
 
 
+def test_the_kernels_of_all_metadata_notes_are_read():
+    kernels = [
+        KernelSource("a", unit_key=0x11),
+        KernelSource("b", unit_key=0x22, metadata_note=1),
+        KernelSource("c", metadata_note=2),
+    ]
+
+    code_object = read_code_object(make_code_object(kernels))
+
+    assert [(k.name, k.is_annotated) for k in code_object.kernels] == [
+        ("a", True),
+        ("b", True),
+        ("c", False),
+    ]
+    assert (code_object.warnings, code_object.problems) == ((), ())
+
+
+def test_a_kernel_of_two_metadata_notes_is_one():
+    twice = [{".name": "k", ".vgpr_count": 8}]
+    other = [{".name": "k", ".vgpr_count": 16}]
+
+    alike = read_code_object(make_elf([section(metadata_note(twice) * 2, 4, ".note"), TEXT]))
+    different = read_code_object(
+        make_elf([section(metadata_note(twice) + metadata_note(other), 4, ".note"), TEXT])
+    )
+
+    assert [kernel.name for kernel in alike.kernels] == ["k"]
+    assert alike.problems == ()
+    assert [kernel.resources.vgprs for kernel in different.kernels] == [8]
+    assert different.problems == ("two metadata notes describe k differently",)
+
+
+def test_metadata_notes_of_two_targets_are_a_problem():
+    notes = b"".join(
+        metadata_note([{".name": name}], target)
+        for name, target in (("a", "gfx942"), ("b", "gfx950"))
+    )
+
+    code_object = read_code_object(make_elf([section(notes, 4, ".note"), TEXT]))
+
+    assert [kernel.name for kernel in code_object.kernels] == ["a", "b"]
+    assert code_object.problems == ("its metadata notes name 2 targets: gfx942, gfx950",)
+
+
 def test_code_object_version_2_is_named():
     old = section(note(b"AMD", 10, b"---\nVersion: [ 1, 0 ]\n...\n"), 4, ".note")
 

@@ -128,10 +128,10 @@ def test_a_trace_argument_on_padding_is_refused():
     named = refusal_of(annotated(arguments=arguments, metadata=metadata, kernarg_offset=16))
 
     assert last == (
-        "its trace argument 'n' (number 1, offset 8) is by_value of 4 bytes; "
+        "its trace argument 'n' (2 of 2, offset 8) is by_value of 4 bytes; "
         "it must be by_value or global_buffer of 8"
     )
-    assert "at offset 16" in named
+    assert "its note names offset 16" in named
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,9 @@ def test_a_trace_argument_on_padding_is_refused():
         ({"arguments": [hidden("block_count_x", 0, 8)]}, "lists no explicit argument"),
         ({"arguments": [scalar("big", 0, 16)]}, "is by_value of 16 bytes"),
         ({"arguments": [pointer("lds", 0, "dynamic_shared_pointer")]}, "dynamic_shared_pointer"),
-        ({"arg_index": 3}, "metadata lists 3 explicit arguments and none there"),
-        ({"arg_index": 1, "kernarg_offset": 16}, "names argument 1 at offset 16"),
+        ({"arg_index": 3}, "names argument 4; the metadata lists 3 explicit arguments and none"),
+        ({"kernarg_offset": 12}, "its note names offset 12; the metadata lists 3"),
+        ({"arg_index": 1, "kernarg_offset": 16}, "names argument 2 at offset 16"),
         ({"metadata": {".kernarg_segment_size": 16}}, "outside the kernarg segment of 16 bytes"),
         ({"abi_version": 2}, "compiled with ktrace ABI 2; this ktrace knows 1"),
         ({"record_format": 9}, "writes record format 9"),

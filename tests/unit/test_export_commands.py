@@ -3,6 +3,9 @@
 import gzip
 import json
 import os
+import shlex
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ktrace_cli.app import app
-from ktrace_cli.errors import KtraceError
+from ktrace_cli.errors import KtraceError, UsageError
 from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
 from support.recording import Wave
 from support.timelines import LOAD, MARK, MMA, OUTER, TILE, builder
@@ -40,6 +43,16 @@ def lossy(tmp_path: Path) -> Path:
     made.add_dispatch(kernel, [Wave(main=words, dropped_main=120)])
     made.add_loss(1, count=2, kernel="gemm", explanation="the device had no memory")
     return made.write(tmp_path / "lossy.bin")
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """More than what fits the buffers on the way to stdout, compressed or not."""
+    made, kernel = builder()
+    spans = [span(TILE, 2_000 + 37 * i * i, 2_000 + 37 * i * i + i * 7919 % 30) for i in range(100)]
+    for _ in range(20):
+        made.add_dispatch(kernel, [Wave(main=spans, end=1_000_000)], region_log2=11)
+    return made.write(tmp_path / "many.bin")
 
 
 def ktrace(*arguments: object) -> Result:
@@ -83,7 +96,7 @@ def test_decode_writes_text_to_stdout(recording: Path) -> None:
     result = ktrace("decode", recording, "-f", "text")
 
     lines = result.stdout.splitlines()
-    assert lines[0] == "# ktrace text 1"
+    assert lines[0] == "# ktrace text 2"
     assert len([line for line in lines if "\touter\t" in line]) == 4
     assert messages(result) == []
 
@@ -101,7 +114,6 @@ def test_decode_writes_to_stdout_when_asked(recording: Path) -> None:
         (["--wave", "1"], ["1/1", "2/1"]),
         (["--limit", "3"], ["1/0", "1/1", "2/0"]),
         (["--kernel", "ge*", "--dispatch", "1", "--wave", "0"], ["1/0"]),
-        (["--kernel", "saxpy"], []),
     ],
 )
 def test_decode_shows_what_is_selected(
@@ -110,9 +122,98 @@ def test_decode_shows_what_is_selected(
     result = ktrace("decode", recording, "-f", "text", *options)
 
     rows = [line.split("\t") for line in result.stdout.splitlines() if not line.startswith("#")]
-    assert [f"{row[0]}/{row[3]}" for row in rows if row[4] == "wave"] == waves
-    assert len([row for row in rows if row[5] == "outer"]) == len(waves)
+    assert [f"{row[0]}/{row[4]}" for row in rows if row[5] == "wave"] == waves
+    assert len([row for row in rows if row[6] == "outer"]) == len(waves)
     assert messages(result) == [f"ktrace: selected {len(waves)} of 4 waves"]
+
+
+@pytest.mark.parametrize(
+    ("options", "what", "why"),
+    [
+        (["--kernel", "sax*"], "`--kernel sax*` selects nothing", "the kernels gemm"),
+        (["--dispatch", "99"], "`--dispatch 99` selects nothing", "the dispatches 1 to 2"),
+        (["--dispatch", "1", "--dispatch", "0"], "`--dispatch 0` selects nothing", "1 to 2"),
+        (["--wave", "-1"], "`--wave -1` selects nothing", "the waves 0 to 1"),
+    ],
+)
+def test_what_names_nothing_is_a_usage_error(
+    recording: Path, options: list[str], what: str, why: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        ktrace("decode", recording, *options)
+
+    assert caught.value.what == what
+    assert caught.value.why.endswith(why)
+    assert not recording.with_name("run.pftrace.gz").exists()
+
+
+def test_what_selects_nothing_together_is_a_usage_error(tmp_path: Path) -> None:
+    made, kernel = builder()
+    for wave in (0, 1):
+        made.add_dispatch(kernel, [Wave(wave=wave)], block=(128, 1, 1), expected=1)
+
+    with pytest.raises(UsageError, match="no wave is selected"):
+        ktrace("decode", made.write(tmp_path / "run.bin"), "--dispatch", "1", "--wave", "1")
+
+
+def test_losses_beside_a_selection_are_said_to_be_of_the_whole(lossy: Path) -> None:
+    result = ktrace("decode", lossy, "--limit", "1")
+
+    told = [line for line in messages(result) if "whole recording" in line]
+    assert told == ["ktrace: selected 1 of 1 wave; the warnings are of the whole recording"]
+
+
+def test_text_tells_the_device_of_each_dispatch(tmp_path: Path) -> None:
+    made, kernel = builder()
+    made.add_device(1)
+    for device in (0, 1):
+        made.add_dispatch(kernel, [Wave(main=[mark(MARK, 1600)])], device=device)
+
+    result = ktrace("decode", made.write(tmp_path / "run.bin"), "-f", "text")
+
+    rows = [line.split("\t") for line in result.stdout.splitlines() if not line.startswith("#")]
+    assert [row[:2] for row in rows] == [
+        ["dispatch", "device"],
+        *[["1", "0"]] * 2,
+        *[["2", "1"]] * 2,
+    ]
+
+
+@pytest.mark.parametrize("options", [["-f", "text"], ["-o", "-"]])
+@pytest.mark.parametrize(
+    ("redirection", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")]
+)
+def test_a_stdout_that_takes_nothing_is_an_error_without_a_traceback(
+    many: Path, options: list[str], redirection: str, why: str
+) -> None:
+    line = shlex.join([sys.executable, "-m", "ktrace_cli", "decode", str(many), *options])
+
+    done = subprocess.run(
+        f"{line} {redirection}", shell=True, stderr=subprocess.PIPE, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "ktrace: error: cannot write to standard output",
+        f"  why: {why}",
+        "  try: redirect it to where there is room",
+    ]
+
+
+@pytest.mark.parametrize("options", [["-f", "text"], ["-o", "-"]])
+def test_a_reader_that_leaves_is_no_error_to_speak_of(many: Path, options: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "ktrace_cli", "decode", str(many), *options],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_losses_are_told_and_fail_only_when_strict(lossy: Path) -> None:
@@ -280,6 +381,18 @@ def test_summary_is_a_table_with_units(recording: Path) -> None:
     assert second.split()[:4] == ["tile", "4", "1.1", "%"]
     assert lines[-1] == "marks: published 4"
     assert max(map(len, lines)) <= 110
+
+
+def test_phases_with_slices_that_have_no_end_are_marked(tmp_path: Path) -> None:
+    made, kernel = builder()
+    main = [span(TILE, 1100, 1200), push(OUTER, 1300), mark(MARK, 1400), pop(1500)]
+    made.add_dispatch(kernel, [Wave(main=[*main, push(OUTER, 1600), span(TILE, 1700, 1800)])])
+
+    lines = ktrace("summary", made.write(tmp_path / "run.bin")).stdout.splitlines()
+
+    header, _, *phases = [line.split() for line in lines if line.strip()][2:6]
+    assert header[:3] == ["phase", "count", "unclosed"]
+    assert [phase[:3] for phase in phases] == [["outer", "2", "1"], ["tile", "2", "0"]]
 
 
 def test_summary_as_json_is_json(recording: Path) -> None:

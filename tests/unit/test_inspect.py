@@ -57,7 +57,7 @@ def test_text_shows_kernels_markers_and_resources(image):
         str(image),
         "gfx942:sramecc+:xnack-: 2 kernels, 1 annotated",
         "saxpy: annotated",
-        "trace argument: number 2, offset 16",
+        "trace argument: argument 3 of 3 (offset 16)",
         "40 VGPRs (8 AGPRs), 24 SGPRs, 0 SGPR and 0 VGPR spills, 1.0 KiB LDS, "
         "0 B scratch per lane, up to 256 work-items per workgroup",
         "event kind lane source places",
@@ -119,7 +119,36 @@ def test_a_recordings_code_objects_are_read(tmp_path):
     (code_object,) = orjson.loads(result.stdout)["code_objects"]
     assert code_object["origin"] == f"{path}, code object 0"
     assert code_object["kernels"][0]["events"][0]["name"] == "load"
-    assert "not_closed" in result.stderr
+    assert result.stderr.splitlines() == [
+        f"ktrace: warning: {path}: 1 recording was not closed: its process ended by os._exit,"
+        " exec or a signal, or the file was cut"
+    ]
+
+
+def test_the_damage_of_a_recording_is_told_in_words(tmp_path):
+    recording = RecordingBuilder()
+    recording.add_code_object(IMAGE)
+    path = recording.write(tmp_path / "run.bin")
+    path.write_bytes(path.read_bytes()[:-10])
+
+    result = run(path)
+
+    torn = "bytes at the file's end are no whole chunk"
+    assert [line for line in result.stderr.splitlines() if torn in line]
+    assert "_" not in result.stderr.replace("os._exit", "").replace(str(path), "")
+
+
+def test_an_edge_whose_end_is_misspelt_is_told(tmp_path):
+    path = tmp_path / "k.co"
+    events = [EventSource(1, "load", Kind.START), EventSource(2, "done", Kind.MARK)]
+    edges = [EdgeSource("load", "lod"), EdgeSource("typo", "rgg"), EdgeSource("load", "done")]
+    path.write_bytes(make_code_object([KernelSource("k", unit_key=0x11)], events, edges))
+
+    result = run(path)
+
+    assert "note: edge load -> lod: no range is named lod" in result.stdout
+    assert "note: edge typo -> rgg: no range is named typo or rgg" in result.stdout
+    assert "note: edge load -> done: no range is named done" in result.stdout
 
 
 def test_nothing_annotated_says_what_to_do(tmp_path):

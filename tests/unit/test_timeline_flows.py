@@ -140,6 +140,15 @@ def test_an_edge_to_an_event_that_no_kernel_has_is_told(tmp_path: Path) -> None:
     assert losses(timeline) == {"unmatched_edges": 1}
 
 
+def test_an_edge_of_which_no_event_has_either_name_is_told(tmp_path: Path) -> None:
+    edges = [EDGE, ("typo", "rgg"), ("published", "published")]
+
+    timeline = decode([Wave(main=[*load(1100), *mma(1200)])], tmp_path, edges=edges)
+
+    assert losses(timeline) == {"unknown_edges": 2}
+    assert timeline.losses.sentences() == ["2 edges have no ends: no range has their names"]
+
+
 def test_the_ends_of_an_edge_may_be_in_a_function(tmp_path: Path) -> None:
     image = make_code_object(
         kernels("gemm"),

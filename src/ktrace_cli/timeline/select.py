@@ -48,7 +48,7 @@ def select(timeline: Timeline, selection: Selection) -> Timeline:
     if not keep.any() and len(keep):
         raise UsageError(
             "no wave is selected",
-            why="none is of the kernels, dispatches and waves that were asked for, all at once",
+            why="the recording has none of the kernels, dispatches and numbers asked for together",
             fix="ask for less at a time; `ktrace decode -f text` lists every wave",
         )
     dispatch_rows = np.unique(timeline.waves["dispatch"][keep])
@@ -82,24 +82,23 @@ def _check(timeline: Timeline, selection: Selection) -> None:
     for pattern in selection.kernels:
         if not any(_matches(kernel, pattern) for kernel in kernels):
             names = dict.fromkeys(display_name(kernel.mangled) for kernel in kernels)
-            raise _names_nothing(f"--kernel {pattern}", "kernel", list(names))
-    for option, wanted, there in (
-        ("dispatch", selection.dispatches, dispatches["number"]),
-        ("wave", selection.waves, timeline.waves["wave"]),
+            raise _names_nothing(f"--kernel {pattern}", "kernels", list(names))
+    for option, kind, wanted, there in (
+        ("--dispatch", "dispatches", selection.dispatches, dispatches["number"]),
+        ("--wave", "waves", selection.waves, timeline.waves["wave"]),
     ):
         known = np.unique(there).tolist()
         for number in wanted:
             if number not in known:
-                raise _names_nothing(f"--{option} {number}", option, _runs(known))
+                raise _names_nothing(f"{option} {number}", kind, _runs(known))
 
 
 def _names_nothing(option: str, kind: str, there: Sequence[str]) -> UsageError:
     listed = ", ".join(there[:_MOST_LISTED])
     more = f" and {len(there) - _MOST_LISTED} more" if len(there) > _MOST_LISTED else ""
-    holds = f"{kind} {listed}{more}" if there else f"no {kind}"
     return UsageError(
         f"`{option}` selects nothing",
-        why=f"the recording holds {holds}",
+        why=f"the recording has the {kind} {listed}{more}" if there else f"it has no {kind}",
         fix="name one of these" if there else "read another recording",
     )
 
