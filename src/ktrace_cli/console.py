@@ -8,7 +8,7 @@ import sys
 from rich.console import Console, RenderableType
 from rich.markup import escape
 
-from ktrace_cli.errors import KtraceError
+from ktrace_cli.errors import KtraceError, StandardOutputError
 
 
 def _stderr() -> Console:
@@ -22,14 +22,14 @@ def data(text: str) -> None:
         KtraceError: stdout is closed or full. A reader that left (`| head`) is no error of ours.
     """
     if sys.stdout is None:
-        raise _no_stdout("it is closed")
+        raise StandardOutputError("it is closed")
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise _no_stdout(error.strerror or str(error)) from error
+        raise StandardOutputError(error.strerror or str(error)) from error
 
 
 def table(renderable: RenderableType) -> None:
@@ -45,12 +45,6 @@ def table(renderable: RenderableType) -> None:
     )
     console.print(renderable)
     data(text.getvalue())
-
-
-def _no_stdout(why: str) -> KtraceError:
-    return KtraceError(
-        "cannot write to standard output", why=why, fix="redirect it to where there is room"
-    )
 
 
 def say(text: str) -> None:

@@ -52,3 +52,12 @@ class UsageError(KtraceError):
 
     def __init__(self, what: str, *, why: str = "", fix: str = "") -> None:
         super().__init__(what, why=why, fix=fix, status=ExitStatus.USAGE)
+
+
+class StandardOutputError(KtraceError):
+    """Standard output is closed or full."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            "cannot write to standard output", why=why, fix="redirect it to where there is room"
+        )

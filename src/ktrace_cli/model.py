@@ -270,7 +270,8 @@ class Losses:
         "end of an arrow has no other end", "ends of arrows have no other end"
     )
     unknown_edges: int = _count(
-        "edge has no ends: no range has either name", "edges have no ends: no range has their names"
+        "edge joins nothing: no range has either of its names; `ktrace inspect` shows which",
+        "edges join nothing: no range has their names; `ktrace inspect` shows which",
     )
     backward_arrows: int = _count(
         "arrow would go back in time and is left out",

@@ -17,10 +17,12 @@ from support.code_object import (
     EventSource,
     KernelSource,
     Section,
+    kernel_metadata,
     make_code_object,
     make_elf,
     metadata_note,
     note,
+    pointer,
     struct_bytes,
 )
 
@@ -238,6 +240,18 @@ def test_a_kernel_of_two_metadata_notes_is_one():
     assert alike.problems == ()
     assert [kernel.resources.vgprs for kernel in different.kernels] == [8]
     assert different.problems == ("two metadata notes describe k differently",)
+
+
+def test_a_kernel_whose_arguments_two_metadata_notes_contradict_is_refused():
+    kernel = KernelSource("k", unit_key=0x11)
+    other = kernel_metadata(KernelSource("k", arguments=[pointer("ktrace_sink", 0)]))
+    note_of_other = section(metadata_note([other]), 4, ".note.other")
+
+    (read,) = read_code_object(make_code_object([kernel], extra_notes=[note_of_other])).kernels
+
+    assert read.annotation is not None
+    assert read.annotation.trace_argument is None
+    assert read.annotation.refusal == "two notes of metadata describe its arguments differently"
 
 
 def test_metadata_notes_of_two_targets_are_a_problem():

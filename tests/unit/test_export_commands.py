@@ -3,9 +3,6 @@
 import gzip
 import json
 import os
-import shlex
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -43,16 +40,6 @@ def lossy(tmp_path: Path) -> Path:
     made.add_dispatch(kernel, [Wave(main=words, dropped_main=120)])
     made.add_loss(1, count=2, kernel="gemm", explanation="the device had no memory")
     return made.write(tmp_path / "lossy.bin")
-
-
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
-    """More than what fits the buffers on the way to stdout, compressed or not."""
-    made, kernel = builder()
-    spans = [span(TILE, 2_000 + 37 * i * i, 2_000 + 37 * i * i + i * 7919 % 30) for i in range(100)]
-    for _ in range(20):
-        made.add_dispatch(kernel, [Wave(main=spans, end=1_000_000)], region_log2=11)
-    return made.write(tmp_path / "many.bin")
 
 
 def ktrace(*arguments: object) -> Result:
@@ -177,43 +164,6 @@ def test_text_tells_the_device_of_each_dispatch(tmp_path: Path) -> None:
         *[["1", "0"]] * 2,
         *[["2", "1"]] * 2,
     ]
-
-
-@pytest.mark.parametrize("options", [["-f", "text"], ["-o", "-"]])
-@pytest.mark.parametrize(
-    ("redirection", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")]
-)
-def test_a_stdout_that_takes_nothing_is_an_error_without_a_traceback(
-    many: Path, options: list[str], redirection: str, why: str
-) -> None:
-    line = shlex.join([sys.executable, "-m", "ktrace_cli", "decode", str(many), *options])
-
-    done = subprocess.run(
-        f"{line} {redirection}", shell=True, stderr=subprocess.PIPE, text=True, check=False
-    )
-
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == [
-        "ktrace: error: cannot write to standard output",
-        f"  why: {why}",
-        "  try: redirect it to where there is room",
-    ]
-
-
-@pytest.mark.parametrize("options", [["-f", "text"], ["-o", "-"]])
-def test_a_reader_that_leaves_is_no_error_to_speak_of(many: Path, options: list[str]) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-
-    done = subprocess.run(
-        [sys.executable, "-m", "ktrace_cli", "decode", str(many), *options],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
-
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_losses_are_told_and_fail_only_when_strict(lossy: Path) -> None:

@@ -146,7 +146,9 @@ def test_an_edge_of_which_no_event_has_either_name_is_told(tmp_path: Path) -> No
     timeline = decode([Wave(main=[*load(1100), *mma(1200)])], tmp_path, edges=edges)
 
     assert losses(timeline) == {"unknown_edges": 2}
-    assert timeline.losses.sentences() == ["2 edges have no ends: no range has their names"]
+    assert timeline.losses.sentences() == [
+        "2 edges join nothing: no range has their names; `ktrace inspect` shows which"
+    ]
 
 
 def test_the_ends_of_an_edge_may_be_in_a_function(tmp_path: Path) -> None:

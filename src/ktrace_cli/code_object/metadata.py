@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgpack  # type: ignore[import-untyped,unused-ignore]  # it has no type hints
@@ -45,6 +45,8 @@ class KernelMetadata:
     lists_arguments: bool
     """Whether there is an `.args` at all."""
     resources: Resources
+    is_contradicted: bool = False
+    """Another note describes other arguments."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def read_metadata(descriptor: memoryview) -> Metadata:
 def merge_metadata(notes: Sequence[Metadata]) -> Metadata:
     """Return what several notes say together: each unit of a linked code object may bring its own.
 
-    A kernel that two notes describe alike is one; of two that differ the first is kept.
+    A kernel that two notes describe is one, as the first describes it.
     """
     problems = [problem for note in notes for problem in note.problems]
     targets = list(dict.fromkeys(note.target for note in notes if note.target))
@@ -103,13 +105,22 @@ def merge_metadata(notes: Sequence[Metadata]) -> Metadata:
         problems.append(f"its metadata notes name {len(targets)} targets: {', '.join(targets)}")
     kernels: list[KernelMetadata] = []
     for note in notes:
-        known = {kernel.symbol: kernel for kernel in kernels}
+        row_by_symbol = {kernel.symbol: row for row, kernel in enumerate(kernels)}
         for kernel in note.kernels:
-            if kernel.symbol not in known:
+            row = row_by_symbol.get(kernel.symbol)
+            if row is None:
                 kernels.append(kernel)
-            elif kernel != known[kernel.symbol]:
+            elif replace(kernels[row], is_contradicted=False) != kernel:
                 problems.append(f"two metadata notes describe {kernel.name} differently")
+                if _passed(kernels[row]) != _passed(kernel):
+                    kernels[row] = replace(kernels[row], is_contradicted=True)
     return Metadata(targets[0] if targets else "", tuple(kernels), tuple(problems))
+
+
+def _passed(kernel: KernelMetadata) -> tuple[int, list[tuple[int, int, str]]]:
+    """Return what a launcher must know of the arguments."""
+    explicit = [(a.offset, a.size, a.value_kind) for a in kernel.arguments if a.is_explicit]
+    return kernel.resources.kernarg_bytes, explicit
 
 
 def _kernel(entry: dict[object, object], problems: list[str]) -> KernelMetadata:

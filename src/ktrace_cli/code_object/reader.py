@@ -200,7 +200,9 @@ def _annotation(
         return None
     marker = found[0]
     argument, refusal = _trace_argument(entry, marker)
-    contradiction = _contradiction(found) or markers.conflicting_units.get(marker.unit_key, "")
+    contradiction = _contradiction(entry, found) or markers.conflicting_units.get(
+        marker.unit_key, ""
+    )
     refusal = _unknown_version(marker) or contradiction or refusal
     return Annotation(
         unit_key=marker.unit_key,
@@ -223,7 +225,9 @@ def _unknown_version(marker: KernelMarker) -> str:
     return ""
 
 
-def _contradiction(found: Sequence[KernelMarker]) -> str:
+def _contradiction(entry: KernelMetadata, found: Sequence[KernelMarker]) -> str:
+    if entry.is_contradicted:
+        return "two notes of metadata describe its arguments differently"
     first = found[0]
     for marker in found[1:]:
         if marker.unit_key != first.unit_key:

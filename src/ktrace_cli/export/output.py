@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ktrace_cli.errors import KtraceError
+from ktrace_cli.errors import KtraceError, StandardOutputError
 
 STDOUT = Path("-")
 # Level 1 writes three times as fast as zlib's default and a tenth more.
@@ -52,20 +52,14 @@ def open_output(path: Path, *, may_replace: bool) -> Iterator[BinaryIO]:
 @contextmanager
 def _stdout() -> Iterator[BinaryIO]:
     if sys.stdout is None:
-        raise _no_stdout("it is closed")
+        raise StandardOutputError("it is closed")
     try:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     except BrokenPipeError:  # a reader that left (`| head`) is no error of ours
         raise
     except OSError as problem:
-        raise _no_stdout(problem.strerror or str(problem)) from problem
-
-
-def _no_stdout(why: str) -> KtraceError:
-    return KtraceError(
-        "cannot write to standard output", why=why, fix="redirect it to where there is room"
-    )
+        raise StandardOutputError(problem.strerror or str(problem)) from problem
 
 
 @contextmanager
