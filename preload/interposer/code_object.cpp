@@ -2,53 +2,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 
+#include "annotations.hpp"
 #include "elf_image.hpp"
-#include "notes.hpp"
 
 namespace ktrace {
 namespace {
 
-constexpr std::uint32_t note_type_metadata = 32;
 constexpr std::uint64_t descriptor_size = 64;          // of a kernel, in .rodata
 constexpr std::uint64_t descriptor_entry_offset = 16;  // i64, from the descriptor to the code
-
-struct KernelNote {
-  ktrace_kernel_note note;
-  std::uint64_t pc;  // absolute, in the loaded object's addresses
-};
-
-struct Notes {
-  std::vector<KernelNote> kernels;
-  std::optional<Metadata> metadata;
-  bool has_metadata = false;
-  bool damaged = false;
-};
-
-void take_kernel_note(const Note& note, Notes* out) {
-  KernelNote kernel;
-  if (!note.descriptor.read(0, &kernel.note)) {
-    out->damaged = true;
-    return;
-  }
-  kernel.pc = note.address + offsetof(ktrace_kernel_note, pc) + static_cast<std::uint64_t>(kernel.note.pc);
-  out->kernels.push_back(kernel);
-}
-
-Notes collect_notes(const ElfImage& image) {
-  Notes result;
-  for (const NoteArea& area : image.note_areas()) {
-    for (const Note& note : read_notes(area, &result.damaged)) {
-      if (note.owner == KTRACE_NOTE_OWNER && note.type == KTRACE_NOTE_KERNEL) {
-        take_kernel_note(note, &result);
-      } else if (note.owner == "AMDGPU" && note.type == note_type_metadata) {
-        result.has_metadata = true;
-        result.metadata = read_metadata(note.descriptor);
-      }
-    }
-  }
-  return result;
-}
+constexpr std::string_view descriptor_suffix = ".kd";
 
 const ElfSymbol* find_symbol(const std::vector<ElfSymbol>& symbols, const std::string& name) {
   const auto found = std::find_if(symbols.begin(), symbols.end(),
@@ -79,6 +44,10 @@ std::optional<CodeRange> code_of(const ElfImage& image, const std::vector<ElfSym
     if (symbol.address > range.begin) range.end = std::min(range.end, symbol.address);
   }
   return range;
+}
+
+void add_trouble(CodeObject* object, const std::string& words) {
+  object->trouble += (object->trouble.empty() ? "" : "; ") + words;
 }
 
 void refuse(Kernel* kernel, std::uint32_t reason, std::string words) {
@@ -138,11 +107,13 @@ bool is_same_note(const ktrace_kernel_note& a, const ktrace_kernel_note& b) {
          a.record_format == b.record_format;
 }
 
+// None if no note of the list lies in the kernel's code.
 std::unique_ptr<Kernel> annotated_kernel(const KernelMetadata& metadata, const CodeRange& code,
-                                         const Notes& notes) {
+                                         Annotations* annotations) {
   std::unique_ptr<Kernel> kernel;
-  for (const KernelNote& candidate : notes.kernels) {
+  for (KernelNote& candidate : annotations->kernels) {
     if (candidate.pc < code.begin || candidate.pc >= code.end) continue;
+    candidate.lies_in_a_kernel = true;
     if (kernel && !is_same_note(kernel->note, candidate.note)) {
       refuse(kernel.get(), KTRACE_LOSS_RECORD_FORMAT, "annotations of several kinds met in it");
     } else if (!kernel) {
@@ -151,26 +122,76 @@ std::unique_ptr<Kernel> annotated_kernel(const KernelMetadata& metadata, const C
       kernel->note = candidate.note;
     }
   }
-  if (kernel) {
-    check_note(kernel.get());
-    find_trace_argument(kernel.get());
-  }
+  if (kernel) check_note(kernel.get());
   return kernel;
 }
 
-void find_annotated_kernels(const ElfImage& image, const Notes& notes, CodeObject* out) {
-  const std::vector<ElfSymbol> symbols = image.symbols();
-  for (const KernelMetadata& metadata : notes.metadata->kernels) {
+void check_unit(Kernel* kernel, const Annotations& annotations) {
+  const auto shared = annotations.shared_units.find(kernel->note.unit_key);
+  if (shared != annotations.shared_units.end()) refuse(kernel, KTRACE_LOSS_UNIT_KEY, shared->second);
+}
+
+void find_listed_kernels(const ElfImage& image, const std::vector<ElfSymbol>& symbols,
+                         Annotations* annotations, CodeObject* out) {
+  std::size_t missing = 0;
+  std::string example;
+  for (const KernelMetadata& metadata : annotations->metadata.kernels) {
     const std::optional<CodeRange> code = code_of(image, symbols, metadata);
     if (!code) {
-      out->trouble = "the descriptor of kernel `" + metadata.name + "` could not be found";
+      if (missing++ == 0) example = metadata.name;
       continue;
     }
-    if (std::unique_ptr<Kernel> kernel = annotated_kernel(metadata, *code, notes)) {
-      kernel->code_object = out;
-      out->kernels.push_back(std::move(kernel));
-    }
+    std::unique_ptr<Kernel> kernel = annotated_kernel(metadata, *code, annotations);
+    if (!kernel) continue;
+    check_unit(kernel.get(), *annotations);
+    if (metadata.is_contradicted)
+      refuse(kernel.get(), KTRACE_LOSS_ARGUMENT, "two notes of metadata describe its arguments differently");
+    find_trace_argument(kernel.get());
+    kernel->code_object = out;
+    out->kernels.push_back(std::move(kernel));
   }
+  if (missing > 0)
+    add_trouble(out, "kernels whose descriptors could not be found: " + std::to_string(missing) +
+                         ", such as `" + example + "`");
+}
+
+bool is_descriptor(const ElfSymbol& symbol) {
+  const std::size_t length = descriptor_suffix.size();
+  return symbol.name.size() > length &&
+         symbol.name.compare(symbol.name.size() - length, length, descriptor_suffix) == 0;
+}
+
+// HIP launches by descriptor. Kernels that no metadata lists are kept so that their launches are counted.
+void find_unlisted_kernels(const ElfImage& image, const std::vector<ElfSymbol>& symbols,
+                           Annotations* annotations, CodeObject* out) {
+  std::set<std::string> seen;  // a symbol may be in two tables
+  for (const KernelMetadata& listed : annotations->metadata.kernels) seen.insert(listed.symbol);
+  for (const ElfSymbol& symbol : symbols) {
+    if (!is_descriptor(symbol) || !seen.insert(symbol.name).second) continue;
+    KernelMetadata metadata;
+    metadata.name = symbol.name.substr(0, symbol.name.size() - descriptor_suffix.size());
+    metadata.symbol = symbol.name;
+    const std::optional<CodeRange> code = code_of(image, symbols, metadata);
+    std::unique_ptr<Kernel> kernel = code ? annotated_kernel(metadata, *code, annotations) : nullptr;
+    if (!kernel) continue;
+    refuse(kernel.get(), KTRACE_LOSS_ARGUMENT, "no metadata lists it, so its arguments are not known");
+    kernel->code_object = out;
+    out->kernels.push_back(std::move(kernel));
+  }
+}
+
+std::ptrdiff_t count_homeless(const Annotations& annotations) {
+  return std::count_if(annotations.kernels.begin(), annotations.kernels.end(),
+                       [](const KernelNote& note) { return !note.lies_in_a_kernel; });
+}
+
+void find_annotated_kernels(const ElfImage& image, Annotations* annotations, CodeObject* out) {
+  const std::vector<ElfSymbol> symbols = image.symbols();
+  find_listed_kernels(image, symbols, annotations, out);
+  if (count_homeless(*annotations) > 0) find_unlisted_kernels(image, symbols, annotations, out);
+  if (const std::ptrdiff_t homeless = count_homeless(*annotations); homeless > 0)
+    add_trouble(out, "annotations that lie in no kernel's code: " + std::to_string(homeless) + " of " +
+                         std::to_string(annotations->kernels.size()));
 }
 
 std::string processor_of(const std::string& target) { return target.substr(0, target.find(':')); }
@@ -201,23 +222,21 @@ std::unique_ptr<CodeObject> read_code_object(Bytes file) {
   auto result = std::make_unique<CodeObject>();
   const std::optional<ElfImage> image = ElfImage::open(file, &result->trouble);
   if (!image) return result;
-  const Notes notes = collect_notes(*image);
-  if (notes.damaged) result->trouble = "its ELF notes are damaged";
-  if (notes.metadata) {
-    const std::size_t at = notes.metadata->target.rfind("-gfx");
-    if (at != std::string::npos) result->target = notes.metadata->target.substr(at + 1);
-  }
-  if (notes.kernels.empty()) return result;  // nothing of it concerns us, so nothing else of it is judged
-  if (!notes.metadata) {
-    result->trouble = notes.has_metadata ? "its AMDGPU metadata is damaged" : "it has no AMDGPU metadata";
-    return result;
-  }
-  find_annotated_kernels(*image, notes, result.get());
+  Annotations annotations = read_annotations(*image);
+  if (annotations.is_damaged) add_trouble(result.get(), "its ELF notes are damaged");
+  const std::string& target = annotations.metadata.target;
+  const std::size_t at = target.rfind("-gfx");
+  if (at != std::string::npos) result->target = target.substr(at + 1);
+  // Where nothing concerns us, nothing else is judged.
+  if (annotations.kernels.empty()) return result;
+  if (annotations.has_damaged_metadata)
+    add_trouble(result.get(), "its AMDGPU metadata is damaged");
+  else if (!annotations.has_metadata)
+    add_trouble(result.get(), "it has no AMDGPU metadata");
+  find_annotated_kernels(*image, &annotations, result.get());
   if (!result->kernels.empty()) {
     result->bytes.assign(file.data, file.data + file.size);
     result->digest = sha256(file);
-  } else if (result->trouble.empty()) {
-    result->trouble = "its annotations belong to no kernel";
   }
   return result;
 }

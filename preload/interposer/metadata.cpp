@@ -1,5 +1,9 @@
 #include "metadata.hpp"
 
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
 #include "msgpack.hpp"
 
 namespace ktrace {
@@ -53,6 +57,14 @@ KernelMetadata read_kernel(MessagePackReader& reader) {
   return kernel;
 }
 
+bool has_same_arguments(const KernelMetadata& a, const KernelMetadata& b) {
+  return a.kernarg_size == b.kernarg_size &&
+         std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(), b.arguments.end(),
+                    [](const KernelArgument& x, const KernelArgument& y) {
+                      return x.offset == y.offset && x.size == y.size && x.value_kind == y.value_kind;
+                    });
+}
+
 }  // namespace
 
 std::optional<Metadata> read_metadata(Bytes descriptor) {
@@ -71,6 +83,22 @@ std::optional<Metadata> read_metadata(Bytes descriptor) {
   }
   if (reader.failed()) return std::nullopt;
   return metadata;
+}
+
+Metadata merge_metadata(std::vector<Metadata> notes) {
+  Metadata merged;
+  std::unordered_map<std::string, std::size_t> index_by_symbol;
+  for (Metadata& note : notes) {
+    if (merged.target.empty()) merged.target = std::move(note.target);
+    for (KernelMetadata& kernel : note.kernels) {
+      const auto [known, is_new] = index_by_symbol.emplace(kernel.symbol, merged.kernels.size());
+      if (is_new)
+        merged.kernels.push_back(std::move(kernel));
+      else if (!has_same_arguments(merged.kernels[known->second], kernel))
+        merged.kernels[known->second].is_contradicted = true;
+    }
+  }
+  return merged;
 }
 
 }  // namespace ktrace

@@ -22,6 +22,7 @@ struct KernelMetadata {
   std::uint32_t kernarg_size = 0;
   std::vector<KernelArgument> arguments;  // explicit ones, in the order in which hosts pass them
   bool has_hidden_arguments = false;
+  bool is_contradicted = false;  // another note describes other arguments
 };
 
 struct Metadata {
@@ -31,5 +32,9 @@ struct Metadata {
 
 // None if the MessagePack is damaged anywhere.
 std::optional<Metadata> read_metadata(Bytes descriptor);
+
+// What several notes say together: each unit of a linked code object may bring its own. A kernel that many
+// describe is one.
+Metadata merge_metadata(std::vector<Metadata> notes);
 
 }  // namespace ktrace

@@ -13,9 +13,21 @@ namespace {
 
 constexpr int most_names = 1000;
 
-void make_folders(const std::string& dir) {
-  for (std::size_t at = 1; at <= dir.size(); ++at)
-    if (at == dir.size() || dir[at] == '/') mkdir(dir.substr(0, at).c_str(), 0755);
+bool is_folder(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool make_folders(const std::string& dir, std::string* trouble) {
+  for (std::size_t at = 1; at <= dir.size(); ++at) {
+    if (at < dir.size() && dir[at] != '/') continue;
+    const std::string path = dir.substr(0, at);
+    if (mkdir(path.c_str(), 0755) == 0) continue;
+    const int error = errno == EEXIST ? ENOTDIR : errno;
+    if (is_folder(path)) continue;  // some file systems do not say so
+    return *trouble = "cannot create the folder " + path + ": " + std::strerror(error), false;
+  }
+  return true;
 }
 
 int create_new(const std::string& path) {
@@ -45,7 +57,7 @@ std::uint32_t size_of_strings(const std::vector<std::string>& strings) {
 
 bool RecordingFile::create(const std::string& exact, const std::string& dir, const std::string& program,
                            std::string* trouble) {
-  if (exact.empty()) make_folders(dir);
+  if (exact.empty() && !make_folders(dir, trouble)) return false;
   const NameParts parts = exact.empty() ? NameParts{dir + "/" + program, ".bin"} : split_name(exact);
   const std::string stem = parts.stem + "." + std::to_string(getpid());
   int descriptor = -1;

@@ -8,7 +8,8 @@ import pytest
 
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.layout import LossReason
-from support.preloaded import ROOT, Outcome, run_script
+from support.linked_units import link, source
+from support.preloaded import ROOT, SAXPY, Outcome, run_script
 
 SOURCE = ROOT / "tests" / "support" / "fake_hip.cpp"
 # Where a status file counts the dispatches that are in the recording.
@@ -251,6 +252,47 @@ def test_launches_of_a_code_object_that_cannot_be_read_are_counted(run) -> None:
 
     assert outcome.status.losses == {LossReason.CODE_OBJECT: 1}
     assert (outcome.status.annotated_launches, outcome.status.unseen_launches) == (0, 1)
+
+
+def test_an_annotated_kernel_that_no_metadata_lists_is_counted_at_every_launch(
+    run, tmp_path: Path
+) -> None:
+    image = SAXPY.read_bytes()
+    assert image.count(b"\xa8saxpy.kd") == 1
+    path = tmp_path / "unlisted.co"
+    path.write_bytes(image.replace(b"\xa8saxpy.kd", b"\xa8other.kd"))
+
+    outcome = run(
+        f"odd = Host(hip, Path({str(path)!r}))\nprint([odd.launch() for _ in range(3)])\n"
+    )
+
+    assert outcome.stdout == f"{[0] * 3}\n"
+    assert not outcome.path.exists()
+    status = outcome.status
+    assert (status.launches, status.annotated_launches, status.unseen_launches) == (3, 3, 0)
+    assert status.losses == {LossReason.CODE_OBJECT: 1, LossReason.ARGUMENT: 3}
+    assert status.message == (
+        "a code object in memory: kernels whose descriptors could not be found: 1, such as `saxpy`"
+    )
+
+
+def test_a_kernel_that_two_notes_describe_differently_is_refused(run, tmp_path: Path) -> None:
+    path = link(
+        tmp_path,
+        source("saxpy", "of a", "a", parameters="int* out, float* b, float* c, float* d"),
+        source("saxpy", "of b", "b", parameters="int* out, float* b, float* c, int d"),
+        options=["--allow-multiple-definition"],  # the first one's code is taken
+    )
+
+    outcome = run(f"print(Host(hip, Path({str(path)!r})).launch())\n")
+
+    assert outcome.stdout == "0\n"
+    assert not outcome.path.exists()
+    # The code of the second one is still there, but nothing leads to it.
+    assert outcome.status.losses == {LossReason.CODE_OBJECT: 1, LossReason.ARGUMENT: 1}
+    assert outcome.status.message == (
+        "a code object in memory: annotations that lie in no kernel's code: 1 of 2"
+    )
 
 
 def test_a_launch_that_hip_refuses_is_of_no_kernel(run) -> None:

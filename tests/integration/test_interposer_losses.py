@@ -1,5 +1,6 @@
 """What cannot be traced runs as it would have run, and is counted with a reason."""
 
+import errno
 import struct
 import sys
 from pathlib import Path
@@ -273,6 +274,48 @@ def test_an_output_that_cannot_be_made_leaves_the_program_alone(tmp_path: Path) 
 
     assert_lost(outcome, LossReason.WRITE_FAILED, f"cannot create {missing}: No such file", count=3)
     assert outcome.status.output_failed
+
+
+def folder_without_room(tmp_path: Path) -> tuple[Path, str]:
+    """A folder in which none can be made, and the reason that the system gives."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o555)
+    for folder in (closed, Path("/sys")):  # root may write to the first one
+        probe = folder / "ktrace_probe"
+        try:
+            probe.mkdir()
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                return folder, str(error.strerror)
+        else:
+            probe.rmdir()
+    pytest.skip("this user may make a folder anywhere")
+
+
+def test_why_no_output_folder_could_be_made_is_said(tmp_path: Path) -> None:
+    folder, reason = folder_without_room(tmp_path)
+
+    outcome = run_script(
+        f"{HOST}host.launch()\n{RIGHT}",
+        tmp_path,
+        environment={"KTRACE_OUTPUT": "", "KTRACE_OUTPUT_DIR": f"{folder}/ktrace_out/of/today"},
+    )
+
+    words = f"cannot create the folder {folder}/ktrace_out: {reason}"
+    assert_lost(outcome, LossReason.WRITE_FAILED, words)
+    assert outcome.status.output_failed
+
+
+def test_a_file_in_place_of_the_output_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "ktrace_out").write_text("precious")
+
+    outcome = run_script(
+        f"{HOST}host.launch()\n{RIGHT}", tmp_path, environment={"KTRACE_OUTPUT": ""}
+    )
+
+    words = f"cannot create the folder {tmp_path}/ktrace_out: Not a directory"
+    assert_lost(outcome, LossReason.WRITE_FAILED, words)
+    assert (tmp_path / "ktrace_out").read_text() == "precious"
 
 
 def test_a_file_that_may_not_grow_ends_with_a_whole_chunk(tmp_path: Path) -> None:

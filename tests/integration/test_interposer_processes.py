@@ -13,6 +13,9 @@ from support.preloaded import PROLOGUE, SAXPY, Outcome, run_preloaded, run_scrip
 HOST = "host = Host(open_hip(), SAXPY)\n"
 RIGHT = "print('right' if host.is_right() else 'wrong', flush=True)\n"
 FORK = """
+import warnings
+# Of threads at a fork, from Python 3.12 on: the recording is written by one.
+warnings.filterwarnings("ignore", "This process .* multi-threaded", DeprecationWarning)
 def child(work):
     pid = os.fork()
     if pid == 0:

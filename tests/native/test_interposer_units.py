@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import shutil
+import struct
 import subprocess
 import zlib
 from collections.abc import Callable
@@ -12,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from ktrace_cli.launch import environment as launcher_environment
+from ktrace_cli.trace_file import layout
 from support.bundles import compress_bundle, hip_entry, make_bundle
 from support.preloaded import ROOT, SAXPY, SAXPY_UNTRACED
 
 INTERPOSER = ROOT / "preload" / "interposer"
 SOURCES = (
+    "annotations",
     "arguments",
     "bundle",
     "clocks",
@@ -122,6 +125,33 @@ def test_an_annotated_kernel_is_found_with_its_argument(probe: Probe) -> None:
 
 def test_a_code_object_without_annotations_has_no_annotated_kernel(probe: Probe) -> None:
     assert rows(probe("code", SAXPY_UNTRACED)) == [["container", ""], ["object", "", "gfx942", ""]]
+
+
+def test_an_annotated_kernel_without_readable_metadata_is_known_and_refused(
+    probe: Probe, tmp_path: Path
+) -> None:
+    image = SAXPY.read_bytes()
+    key = b"amdhsa.kernels"
+    assert image.count(key) == 1
+    at = image.index(key) + len(key)
+    damaged = image[:at] + b"\xc1" + image[at + 1 :]  # what MessagePack never uses
+
+    assert rows(probe("code", write(tmp_path, damaged)))[1:] == [
+        ["object", "", "", "its AMDGPU metadata is damaged"],
+        [*SAXPY_ROW[:3], "0", "0", "5", "no metadata lists it, so its arguments are not known"],
+    ]
+
+
+def test_an_annotation_outside_of_every_kernel_is_told(probe: Probe, tmp_path: Path) -> None:
+    image = bytearray(SAXPY.read_bytes())
+    header = struct.pack("<III", 7, 40, 1) + b"KTRACE\0\0"
+    assert image.count(header) == 1
+    at = image.index(header) + len(header) + layout.KERNEL_NOTE.fields["pc"][1]
+    image[at : at + 8] = bytes(8)
+
+    assert rows(probe("code", write(tmp_path, bytes(image))))[1:] == [
+        ["object", "", "gfx942", "annotations that lie in no kernel's code: 1 of 1"]
+    ]
 
 
 @pytest.mark.parametrize("image", [SAXPY, GEMM], ids=["saxpy", "gemm"])

@@ -86,7 +86,7 @@ def test_what_was_recorded_in_part_is_said(tmp_path: Path) -> None:
         "3 launches were of kernels whose code object ktrace did not see: not traced",
     ]
     assert notes(result(tmp_path)) == [
-        "1 launch got larger regions than the rule gives, because earlier ones had filled theirs"
+        "1 launch got larger regions than the rule gives, because an earlier launch needed them"
     ]
 
 

@@ -338,7 +338,8 @@ enum ktrace_loss_reason {
   KTRACE_LOSS_COPY_FAILED = 8,   /* the buffer could not be copied back */
   KTRACE_LOSS_WRITE_FAILED = 9,  /* the file could not be written */
   KTRACE_LOSS_NOT_FINISHED = 10, /* still running, or not copied back, when the process ended */
-  KTRACE_LOSS_RECORD_FORMAT = 11 /* annotated with a format or an ABI that this interposer does not know */
+  KTRACE_LOSS_RECORD_FORMAT = 11, /* annotated with a format or an ABI that this interposer does not know */
+  KTRACE_LOSS_UNIT_KEY = 12 /* two translation units share one unit key: nobody knows what the event ids mean */
 };
 
 /* Strings: kernel name or "", and what happened in words. */

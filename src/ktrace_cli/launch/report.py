@@ -22,6 +22,10 @@ _LOSS_WORDS = {
     LossReason.WRITE_FAILED: "the recording could not be written",
     LossReason.NOT_FINISHED: "not finished when the process ended",
     LossReason.RECORD_FORMAT: "annotated with another version of ktrace",
+    LossReason.UNIT_KEY: (
+        "two of its translation units share one unit key: compile them with different "
+        "-DKTRACE_UNIT_NAME"
+    ),
 }
 
 
@@ -93,7 +97,7 @@ def notes(result: RunResult) -> list[str]:
         return []
     return [
         f"{_count(grown, 'launch', 'launches')} got larger regions than the rule gives, because "
-        "earlier ones had filled theirs"
+        "an earlier launch needed them"
     ]
 
 

@@ -360,6 +360,7 @@ class LossReason(IntEnum):
     WRITE_FAILED = 9
     NOT_FINISHED = 10
     RECORD_FORMAT = 11
+    UNIT_KEY = 12
 
 
 LOSS: Final = np.dtype(

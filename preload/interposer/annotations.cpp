@@ -1,0 +1,84 @@
+#include "annotations.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "notes.hpp"
+
+namespace ktrace {
+namespace {
+
+constexpr std::uint32_t note_type_metadata = 32;
+
+struct Event {
+  std::uint16_t kind;
+  std::string name, lane, place;
+
+  // Inlining and unrolling repeat a note.
+  bool is_same_as(const Event& other) const {
+    return kind == other.kind && name == other.name && lane == other.lane;
+  }
+};
+
+using EventKey = std::pair<std::uint64_t, std::uint32_t>;  // unit key, event id
+using Events = std::map<EventKey, Event>;
+
+void take_kernel(const Note& note, Annotations* out) {
+  KernelNote kernel{};
+  if (!note.descriptor.read(0, &kernel.note)) {
+    out->is_damaged = true;
+    return;
+  }
+  kernel.pc = note.address + offsetof(ktrace_kernel_note, pc) + static_cast<std::uint64_t>(kernel.note.pc);
+  out->kernels.push_back(kernel);
+}
+
+void take_event(const Note& note, Events* events, Annotations* out) {
+  ktrace_event_note record;
+  if (!note.descriptor.read(0, &record)) {
+    out->is_damaged = true;
+    return;
+  }
+  Event event;
+  event.kind = record.kind;
+  event.name = note.descriptor.string_at(sizeof record);
+  event.lane = std::string(record.lane, ::strnlen(record.lane, sizeof record.lane));
+  event.place =
+      note.descriptor.string_at(sizeof record + event.name.size() + 1) + ":" + std::to_string(record.line);
+  const auto [known, is_new] = events->emplace(EventKey{record.unit_key, record.event_id}, event);
+  const Event& first = known->second;
+  if (is_new || first.is_same_as(event)) return;
+  out->shared_units.emplace(
+      record.unit_key, "event " + std::to_string(record.event_id) + " of its unit is `" + first.name + "` (" +
+                           first.place + ") and `" + event.name + "` (" + event.place +
+                           "): two translation units share one unit key; compile them with different "
+                           "-DKTRACE_UNIT_NAME");
+}
+
+}  // namespace
+
+Annotations read_annotations(const ElfImage& image) {
+  Annotations result;
+  Events events;
+  std::vector<Metadata> parts;
+  for (const NoteArea& area : image.note_areas()) {
+    for (const Note& note : read_notes(area, &result.is_damaged)) {
+      if (note.owner == KTRACE_NOTE_OWNER && note.type == KTRACE_NOTE_KERNEL) {
+        take_kernel(note, &result);
+      } else if (note.owner == KTRACE_NOTE_OWNER && note.type == KTRACE_NOTE_EVENT) {
+        take_event(note, &events, &result);
+      } else if (note.owner == "AMDGPU" && note.type == note_type_metadata) {
+        if (std::optional<Metadata> part = read_metadata(note.descriptor))
+          parts.push_back(std::move(*part));
+        else
+          result.has_damaged_metadata = true;
+      }
+    }
+  }
+  result.has_metadata = !parts.empty();
+  result.metadata = merge_metadata(std::move(parts));
+  return result;
+}
+
+}  // namespace ktrace
