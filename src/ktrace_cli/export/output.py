@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
 from ktrace_cli.errors import KtraceError, StandardOutputError
 
 STDOUT = Path("-")
 # Level 1 writes three times as fast as zlib's default and a tenth more.
 _COMPRESSION = 1
+_GZIP = 16 + zlib.MAX_WBITS  # with the header of a .gz file, whose date is 0
 
 
 @contextmanager
@@ -87,10 +88,30 @@ def _umask() -> int:
     return 0o022
 
 
+class Sink(Protocol):
+    """What exporters write to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take all of `data`."""
+
+
+class _Compressing:
+    """Compresses on the way to a sink. Unlike GzipFile it writes nothing when it is collected."""
+
+    def __init__(self, out: Sink) -> None:
+        self._out = out
+        self._compressor = zlib.compressobj(_COMPRESSION, wbits=_GZIP)
+
+    def write(self, data: bytes, /) -> None:
+        self._out.write(self._compressor.compress(data))
+
+    def finish(self) -> None:
+        self._out.write(self._compressor.flush())
+
+
 @contextmanager
-def compressed(out: BinaryIO) -> Iterator[BinaryIO]:
+def compressed(out: Sink) -> Iterator[Sink]:
     """Compress what is written to `out`; the same content gives the same bytes."""
-    with gzip.GzipFile(
-        filename="", mode="wb", compresslevel=_COMPRESSION, fileobj=out, mtime=0
-    ) as stream:
-        yield cast(BinaryIO, stream)
+    stream = _Compressing(out)
+    yield stream
+    stream.finish()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numpy as np
 
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.export.arguments import add_arrows, annotate
 from ktrace_cli.export.interning import Interned, name_everything
+from ktrace_cli.export.output import Sink
 from ktrace_cli.export.protobuf import (
     Bytes,
     Ints,
@@ -52,7 +52,7 @@ class Written:
     """Tracks are hardware slots, because there are too many waves for a track each."""
 
 
-def write_perfetto(timeline: Timeline, out: BinaryIO) -> Written:
+def write_perfetto(timeline: Timeline, out: Sink) -> Written:
     """Write `timeline` to `out`, uncompressed.
 
     Raises:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntFlag
-from typing import BinaryIO
 
 import numpy as np
 
+from ktrace_cli.export.output import Sink
 from ktrace_cli.export.values import Value, to_python
 from ktrace_cli.model import NONE, Columns, SliceFlag, Timeline, WaveFlag
 from ktrace_cli.timeline.losses import count_filtered
@@ -32,7 +32,7 @@ COLUMNS = (
 )
 
 
-def write_text(timeline: Timeline, out: BinaryIO) -> None:
+def write_text(timeline: Timeline, out: Sink) -> None:
     """Write tab-separated lines: column names, then records wave by wave; comments begin with `#`.
 
     `begin_ns` counts from the `# zero_ns` line, `begin_ticks` from the begin of the wave.
