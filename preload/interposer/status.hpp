@@ -33,6 +33,7 @@ class Status {
   void add_grown_launch();
   void add_dropped_words(std::uint64_t count);
   void add_loss(ktrace_loss_reason reason, std::uint64_t count);
+  void count(ktrace_u64 ktrace_status::*counter, std::uint64_t amount = 1);
   void add_bytes(std::uint64_t count);
   void set_flag(ktrace_status_flag flag);
   void set_output(const std::string& path);

@@ -31,7 +31,8 @@ typedef __INT64_TYPE__ ktrace_i64;
 enum ktrace_note_type { KTRACE_NOTE_KERNEL = 1, KTRACE_NOTE_EVENT = 2, KTRACE_NOTE_EDGE = 3 };
 
 enum ktrace_kernel_flag {
-  KTRACE_KERNEL_PLACEHOLDER = 1 /* the host passes a null slot for the trace argument */
+  KTRACE_KERNEL_PLACEHOLDER = 1, /* the host passes a null slot for the trace argument */
+  KTRACE_KERNEL_RING = 2         /* built with KTRACE_RING: its waves can keep the last words instead of the first */
 };
 
 /* How words are packed. A target may choose what is cheapest on it; a reader refuses a number that it does not know. */
@@ -129,6 +130,11 @@ enum ktrace_mode {
   KTRACE_MODE_CLAIM = 1   /* slot = one atomic addition to `claimed` per wave */
 };
 
+enum ktrace_control_flag {
+  KTRACE_CONTROL_EAGER = 1, /* every word is written back at once, through the side stream: a hang leaves all of them */
+  KTRACE_CONTROL_RING = 2   /* a full region keeps the last words; only for kernels with KTRACE_KERNEL_RING */
+};
+
 /* A wave is recorded if lo <= block < hi and ((block - lo) & stride_mask) == 0 on each axis, bit min(wave, 31) of
  * wave_mask and bit xcc of xcc_mask are set, and its slot is below wave_slots. */
 struct ktrace_control {
@@ -147,7 +153,8 @@ struct ktrace_control {
   ktrace_u32 block_hi[3];
   ktrace_u32 block_stride_mask[3];
   ktrace_u32 xcc_mask;
-  ktrace_u32 reserved0[6];
+  ktrace_u32 flags; /* ktrace_control_flag */
+  ktrace_u32 reserved0[5];
   ktrace_u32 claimed; /* waves that asked for a slot in claim mode, also those that got none; a cache line of its own */
   ktrace_u32 reserved1[31];
 };
@@ -274,7 +281,11 @@ struct ktrace_kernel_record {
 };
 
 enum ktrace_dispatch_flag {
-  KTRACE_DISPATCH_FILTERED = 1 /* filters of blocks, waves or XCCs were in force: waves are missing by choice */
+  KTRACE_DISPATCH_FILTERED = 1,   /* filters of blocks, waves or XCCs were in force: waves are missing by choice */
+  KTRACE_DISPATCH_UNFINISHED = 2, /* copied while it was still running (--hang); `completed_ns` is when it was copied */
+  KTRACE_DISPATCH_EAGER = 4,      /* KTRACE_CONTROL_EAGER was set: side words do not mean that lanes diverged */
+  KTRACE_DISPATCH_RING = 8,       /* KTRACE_CONTROL_RING was set */
+  KTRACE_DISPATCH_GRAPH = 16      /* a kernel node of a graph that was launched; `launched_ns` is the graph's */
 };
 
 /* Followed by `waves` wave headers as the device wrote them, `waves` extents, and the words of each wave in turn: its
@@ -312,7 +323,7 @@ struct ktrace_wave_extent {
 
 enum ktrace_clock_method {
   KTRACE_CLOCK_SOFTWARE = 1, /* the software device's own conversion */
-  KTRACE_CLOCK_HSA = 2,      /* reserved: nothing writes it */
+  KTRACE_CLOCK_HSA = 2,      /* hsa_amd_profiling_convert_tick_to_system_domain */
   KTRACE_CLOCK_KFD = 3,      /* AMDKFD_IOC_GET_CLOCK_COUNTERS */
   KTRACE_CLOCK_BOUNDS = 4    /* no sample could be taken: launches and completions bound it */
 };
@@ -390,6 +401,15 @@ struct ktrace_status {
   ktrace_u64 claim_launches;      /* dispatches with fewer slots than waves: KTRACE_MODE_CLAIM */
   ktrace_u64 grown_launches;      /* dispatches with larger regions than the rule's, as an earlier launch needed them */
   ktrace_u64 dropped_words;       /* words that found no room in their wave's region */
+  ktrace_u64 skipped_launches;    /* chosen by name, but outside of --kernel-iteration-range or --collection-period */
+  ktrace_u64 waited_launches;     /* that waited for a buffer: --on-full wait */
+  ktrace_u64 waited_ns;           /* for how long, in all */
+  ktrace_u64 unfinished_dispatches; /* recorded while they were still running: --hang */
+  ktrace_u64 saturated_launches;  /* --full ring was asked for and the kernel was not built for it */
+  ktrace_u64 graph_launches;      /* kernel nodes of graphs that were launched, also in `launches` */
+  ktrace_u64 untraced_children;   /* programs started with an environment without ktrace: nothing of them is known */
+  ktrace_u64 unbound_libraries;   /* opened with RTLD_DEEPBIND, which was taken away so that their calls are seen */
+  ktrace_u64 unhooked_copies;     /* copies of HIP past the most that can be told apart: their calls are not seen */
   char program[256];
   char output[4096];  /* the recording; "" while none was begun */
   char message[1024]; /* the first trouble, in words */

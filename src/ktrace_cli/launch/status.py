@@ -46,6 +46,24 @@ class ProcessStatus:
     """Dispatches with larger regions than the rule gives, as an earlier launch needed them."""
     dropped_words: int
     """Words that found no room in their wave's region."""
+    skipped_launches: int
+    """Chosen by name, but outside of the iteration range or the collection period."""
+    waited_launches: int
+    """Launches that waited for a buffer: `--on-full wait`."""
+    waited_ns: int
+    """For how long they waited, in all."""
+    unfinished_dispatches: int
+    """Recorded while they were still running: `--hang`."""
+    saturated_launches: int
+    """`--full ring` was asked for and the kernel was not built for it."""
+    graph_launches: int
+    """Kernel nodes of graphs that were launched, also in `launches`."""
+    untraced_children: int
+    """Programs started with an environment without ktrace."""
+    unbound_libraries: int
+    """Opened with RTLD_DEEPBIND, which was taken away."""
+    unhooked_copies: int
+    """Copies of HIP whose calls are not seen: too many in one process."""
 
 
 def read_statuses(folder: Path) -> list[ProcessStatus]:
@@ -98,6 +116,15 @@ def _status(row: np.void) -> ProcessStatus:
         claim_launches=int(row["claim_launches"]),
         grown_launches=int(row["grown_launches"]),
         dropped_words=int(row["dropped_words"]),
+        skipped_launches=int(row["skipped_launches"]),
+        waited_launches=int(row["waited_launches"]),
+        waited_ns=int(row["waited_ns"]),
+        unfinished_dispatches=int(row["unfinished_dispatches"]),
+        saturated_launches=int(row["saturated_launches"]),
+        graph_launches=int(row["graph_launches"]),
+        untraced_children=int(row["untraced_children"]),
+        unbound_libraries=int(row["unbound_libraries"]),
+        unhooked_copies=int(row["unhooked_copies"]),
     )
 
 

@@ -34,6 +34,7 @@ class KernelFlag(IntFlag):
     """What is special about an annotated kernel."""
 
     PLACEHOLDER = 1
+    RING = 2
 
 
 class RecordFormat(IntEnum):
@@ -130,6 +131,13 @@ class Mode(IntEnum):
     CLAIM = 1
 
 
+class ControlFlag(IntFlag):
+    """How waves are to write."""
+
+    EAGER = 1
+    RING = 2
+
+
 CONTROL: Final = np.dtype(
     [
         ("magic", "<u4"),
@@ -147,7 +155,8 @@ CONTROL: Final = np.dtype(
         ("block_hi", "<u4", 3),
         ("block_stride_mask", "<u4", 3),
         ("xcc_mask", "<u4"),
-        ("reserved0", "<u4", 6),
+        ("flags", "<u4"),
+        ("reserved0", "<u4", 5),
         ("claimed", "<u4"),
         ("reserved1", "<u4", 31),
     ]
@@ -319,6 +328,10 @@ class DispatchFlag(IntFlag):
     """What is special about a dispatch."""
 
     FILTERED = 1
+    UNFINISHED = 2
+    EAGER = 4
+    RING = 8
+    GRAPH = 16
 
 
 WAVE_EXTENT: Final = np.dtype(
@@ -415,6 +428,15 @@ STATUS: Final = np.dtype(
         ("claim_launches", "<u8"),
         ("grown_launches", "<u8"),
         ("dropped_words", "<u8"),
+        ("skipped_launches", "<u8"),
+        ("waited_launches", "<u8"),
+        ("waited_ns", "<u8"),
+        ("unfinished_dispatches", "<u8"),
+        ("saturated_launches", "<u8"),
+        ("graph_launches", "<u8"),
+        ("untraced_children", "<u8"),
+        ("unbound_libraries", "<u8"),
+        ("unhooked_copies", "<u8"),
         ("program", "S256"),
         ("output", "S4096"),
         ("message", "S1024"),
