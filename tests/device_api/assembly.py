@@ -19,6 +19,7 @@ class Way(Enum):
     RECORDED = "recorded"
     NOT_RECORDED = "not recorded"
     PARTLY_ACTIVE = "partly active"
+    EAGER = "eager"
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,18 @@ class Listing:
             return [to]
         if ".Lktrace_" not in instruction.target:
             return [index + 1, to]
-        return [to if _is_taken(instruction.target, way_taken) else index + 1]
+        return [to if _is_taken(instruction, way_taken) else index + 1]
 
 
-def _is_taken(target: str, way_taken: Way) -> bool:
+def _is_taken(branch: Instruction, way_taken: Way) -> bool:
     """Whether a marker's own branch is taken: never to a long span, nor to poll the clock again."""
-    if "cold" in target:
+    if "cold" in branch.target:
         return way_taken is not Way.RECORDED
-    return "done" in target and way_taken is Way.NOT_RECORDED
+    if "eager" in branch.target:
+        return way_taken is Way.EAGER
+    if branch.opcode == "s_cbranch_scc0":  # past the write-back
+        return way_taken is not Way.EAGER
+    return "done" in branch.target and way_taken is Way.NOT_RECORDED
 
 
 def kinds(instructions: list[Instruction]) -> Counter[str]:

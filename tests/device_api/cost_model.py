@@ -48,6 +48,7 @@ extern "C" __global__ void k(int* out, unsigned n, float f KTRACE_PARAM) {{
 """
 )
 UNIFORM, SPECIALISED = "n != 7", "threadIdx.x < 128"
+RING = "-DKTRACE_RING"
 PLAIN = (
     HEADERS + 'extern "C" __global__ void k(int* out KTRACE_PARAM) { KTRACE_WAVE(t); out[0] = 1; }'
 )
@@ -64,6 +65,8 @@ class MarkerCost:
     waits: int  # lgkmcnt(0)
     not_recorded: int
     partly_active: int
+    eager: int  # in a wave whose words are written back at once
+    ring: int  # compiled with KTRACE_RING
     specialised: int  # in a wave-specialised branch
     specialised_valu: int  # in the whole kernel
     sgpr: int
@@ -100,6 +103,8 @@ class KernelCost:
     sgpr: int
     plain_vgpr: int
     vgpr: int
+    ring: int
+    ring_sgpr: int
 
 
 def compilers() -> Iterator[Compiler]:
@@ -114,9 +119,9 @@ def title_of(compiler: Compiler) -> str:
 
 
 def kernel_cost(compiler: Compiler) -> KernelCost:
-    plain, enabled = (
+    plain, enabled, ring = (
         compiler.hip_assembly(PLAIN, "-O3", *options, includes=[INCLUDE]).read_text()
-        for options in ((), (ENABLE,))
+        for options in ((), (ENABLE,), (ENABLE, RING))
     )
     before, after = metadata(plain, "k"), metadata(enabled, "k")
     return KernelCost(
@@ -126,6 +131,8 @@ def kernel_cost(compiler: Compiler) -> KernelCost:
         after["sgpr"],
         before["vgpr"],
         after["vgpr"],
+        len(Listing(ring, "k").main),
+        metadata(ring, "k")["sgpr"],
     )
 
 
@@ -136,6 +143,7 @@ def marker_costs(compiler: Compiler) -> list[MarkerCost]:
 def _marker_cost(compiler: Compiler, name: str, marker: str) -> MarkerCost:
     added = {way: _added(compiler, marker, UNIFORM, way) for way in Way}
     recorded = added[Way.RECORDED]
+    ring = _added(compiler, marker, UNIFORM, Way.RECORDED, RING)
     special = _added(compiler, marker, SPECIALISED, Way.RECORDED)
     uniform_registers = _added_registers(compiler, marker, UNIFORM)
     special_registers = _added_registers(compiler, marker, SPECIALISED)
@@ -147,6 +155,8 @@ def _marker_cost(compiler: Compiler, name: str, marker: str) -> MarkerCost:
         recorded["full waits"],
         sum(added[Way.NOT_RECORDED].values()),
         sum(added[Way.PARTLY_ACTIVE].values()),
+        sum(added[Way.EAGER].values()),
+        sum(ring.values()),
         sum(special.values()),
         _added_valu(compiler, marker, SPECIALISED),
         uniform_registers["sgpr"],
@@ -155,15 +165,18 @@ def _marker_cost(compiler: Compiler, name: str, marker: str) -> MarkerCost:
     )
 
 
-def _loop(compiler: Compiler, marker: str, condition: str) -> str:
+def _loop(compiler: Compiler, marker: str, condition: str, *options: str) -> str:
     source = LOOP.format(marker=marker, condition=condition)
-    return compiler.hip_assembly(source, "-O3", ENABLE, includes=[INCLUDE]).read_text()
+    return compiler.hip_assembly(source, "-O3", ENABLE, *options, includes=[INCLUDE]).read_text()
 
 
-def _added(compiler: Compiler, marker: str, condition: str, way: Way) -> dict[str, int]:
+def _added(
+    compiler: Compiler, marker: str, condition: str, way: Way, *options: str
+) -> dict[str, int]:
     """Count by kind what `marker` adds to one iteration."""
     counts = []
-    for text in (_loop(compiler, marker, condition), _loop(compiler, "", condition)):
+    for body in (marker, ""):
+        text = _loop(compiler, body, condition, *options)
         listing = Listing(text, "k")
         cycle = listing.longest_cycle(listing.find(*HERE), way)
         full, partial = lgkm_waits(cycle)
@@ -290,11 +303,12 @@ def section_of(compiler: Compiler) -> str:
         "",
         f"`KTRACE_WAVE` alone: {kernel.plain} instructions become {kernel.enabled} (most of them"
         " run once, and only if the wave is recorded), SGPRs"
-        f" {kernel.plain_sgpr} → {kernel.sgpr}, VGPRs {kernel.plain_vgpr} → {kernel.vgpr}.",
+        f" {kernel.plain_sgpr} → {kernel.sgpr}, VGPRs {kernel.plain_vgpr} → {kernel.vgpr}; with"
+        f" `KTRACE_RING` {kernel.ring} instructions and {kernel.ring_sgpr} SGPRs.",
         "",
         "| marker | instructions | SMEM | `s_nop` | `lgkmcnt(0)` | not recorded | partly active"
-        " | in a wave branch | VALU there | SGPR | VGPR | VGPR there |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        " | eager | `KTRACE_RING` | in a wave branch | VALU there | SGPR | VGPR | VGPR there |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for marker in marker_costs(compiler):
         name, *numbers = vars(marker).values()

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ktrace_cli.trace_file.layout import ControlFlag
 from support.hip import library_path
 from support.trace_buffer import Choice, Triple, WaveTrace, control_block, read_wave, waves_of
 
 TESTS = Path(__file__).parents[1]
 EVERY_WAVE = Choice()
+NO_FLAGS = ControlFlag(0)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Device:
             return Traced([None] * slots, [b""] * slots, done["outputs"], 0)
         *rows, after = [row.tobytes() for row in done["regions"]]
         assert not any(after), "no wave writes past the last region"
-        waves = [read_wave(row) for row in rows]
+        waves = [read_wave(row, choice.flags if choice else NO_FLAGS) for row in rows]
         return Traced(waves, rows, done["outputs"], int(done["control"]["claimed"]))
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ class Note:
     name: str = ""
     file: str = ""
     names: tuple[str, str] = ("", "")  # of an edge
+    flags: int = 0  # of a kernel
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,10 @@ def _note(note_type: int, body: bytes, address: int) -> Note:
         version, flags, unit_key, pc, index, offset, record_format, reserved = struct.unpack(
             "<IIQqIIII", body
         )
-        assert (version, flags, record_format, reserved) == (1, 1, 1, 0)
+        assert (version, record_format, reserved) == (1, 1, 0)
+        assert flags in (1, 3)
         assert (index, offset) == (0xFFFFFFFF, 0xFFFFFFFF)
-        return Note(note_type, unit_key, address + 16 + pc)
+        return Note(note_type, unit_key, address + 16 + pc, flags=flags)
     if note_type == EDGE:
         source, destination, rest = body[8:].split(b"\0")
         assert rest == b""

@@ -60,7 +60,29 @@ def test_a_marker_of_a_wave_that_is_not_recorded_costs_four_instructions(
 ) -> None:
     cost = marker_costs(compiler)[0]
 
-    assert (cost.not_recorded, cost.partly_active) == (4, 17)
+    assert (cost.not_recorded, cost.partly_active) == (4, 18)
+
+
+def test_words_that_are_written_back_at_once_wait_for_memory_three_times_more(
+    compiler: Compiler,
+) -> None:
+    cost = marker_costs(compiler)[0]
+
+    # s_waitcnt, s_dcache_wb, s_waitcnt, and the branch back
+    assert cost.eager == cost.partly_active + 4
+
+
+def test_a_ring_adds_two_instructions_per_word(compiler: Compiler) -> None:
+    costs = {cost.name: cost for cost in marker_costs(compiler)}
+
+    assert {name: costs[name].ring - costs[name].instructions for name in INSTRUCTIONS} == {
+        "`MARK`, `PUSH`, `POP`, `PHASE`, `GROUP`": 2,
+        "`PUSH` and `POP`": 4,
+        "`RANGE`": 2,
+        "`START`": 2,
+        "`START` and `STOP`": 4,
+        "`ANCHOR`": 6,
+    }
 
 
 SIMPLE = (
@@ -97,6 +119,32 @@ def test_the_fast_path_is_these_seven_instructions(compiler: Compiler) -> None:
         "s_mov_b32",
         "s_buffer_store_dwordx2",
         "s_add_u32",
+    ]
+
+
+def test_the_fast_path_of_a_ring_is_these_nine_instructions(compiler: Compiler) -> None:
+    assert _marker(compiler, Way.RECORDED, "-DKTRACE_RING") == [
+        "s_cmp_lg_u64",
+        "s_cbranch_scc1",
+        "s_memtime",
+        "s_waitcnt",
+        "s_mov_b32",
+        "s_and_b32",
+        "s_or_b32",
+        "s_buffer_store_dwordx2",
+        "s_add_u32",
+    ]
+
+
+def test_the_eager_path_is_in_memory_before_it_goes_on(compiler: Compiler) -> None:
+    assert _marker(compiler, Way.EAGER)[-7:] == [
+        "s_buffer_store_dwordx2",
+        "s_cmp_eq_u64",
+        "s_cbranch_scc0",
+        "s_waitcnt",
+        "s_dcache_wb",
+        "s_waitcnt",
+        "s_branch",
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ktrace_cli.trace_file import layout
-from ktrace_cli.trace_file.layout import Kind, Mode, ValueType, WaveState
+from ktrace_cli.trace_file.layout import ControlFlag, Kind, Mode, ValueType, WaveState
 
 WORD = layout.WORD.itemsize
 FIRST_WORD = layout.REGION_HEADER // WORD
@@ -35,6 +35,7 @@ class Choice:
     block_hi: Triple = EVERYWHERE
     block_stride_mask: Triple = (0, 0, 0)
     dispatch: int = 77
+    flags: ControlFlag = ControlFlag(0)
     magic: int = layout.CONTROL_MAGIC
     abi_version: int = layout.ABI_VERSION
 
@@ -47,7 +48,7 @@ class Event:
     id: int
     values: tuple[Value, ...]
     clock: int
-    number: int  # of its word in the region
+    number: int  # of its word in the region; of a ring's main words, counted on
     is_side: bool
     begin: int | None = None  # of a span word
     unit: int | None = None
@@ -96,8 +97,10 @@ def control_block(regions: int, grid: Triple, block: Triple, choice: Choice) -> 
     return control
 
 
-def read_wave(region: bytes) -> WaveTrace | None:
+def read_wave(region: bytes, flags: ControlFlag = ControlFlag(0)) -> WaveTrace | None:
     """Read one region; None if no wave began in it."""
+    if flags & ControlFlag.RING and np.frombuffer(region, layout.WAVE_HEADER, 1)[0]["state"]:
+        return _read_ring(region)
     header = np.frombuffer(region, layout.WAVE_HEADER, 1)[0]
     words = np.frombuffer(region, layout.WORD)
     if header["state"] == WaveState.ABSENT:
@@ -115,6 +118,33 @@ def read_wave(region: bytes) -> WaveTrace | None:
     main = _events(words, range(FIRST_WORD, main_end), is_side=False)
     side = _events(words, range(len(words) - 1, side_begin - 1, -1), is_side=True)
     return WaveTrace(header, main, side, main_attempted, side_attempted, capacity)
+
+
+def _read_ring(region: bytes) -> WaveTrace:
+    """Read a region whose upper half is a ring of main words, its last ones."""
+    header = np.frombuffer(region, layout.WAVE_HEADER, 1)[0]
+    half = len(region) // 2
+    ring = np.frombuffer(region, layout.WORD, offset=half)
+    side = np.frombuffer(region[:half], layout.WORD)
+    assert header["state"] == WaveState.ENDED
+    end = int(header["main_cursor"]) // WORD
+    attempted = end - len(ring)
+    kept = min(attempted, len(ring))
+    assert not ring[kept:]["tag"].any(), "nothing behind the words of a ring that is not full"
+    unrolled = np.zeros(end, layout.WORD)
+    unrolled[end - kept :] = np.roll(ring, -(end % len(ring)) if kept == len(ring) else 0)[:kept]
+    side_cursor = int(header["side_cursor"].astype(np.int32))
+    side_attempted = (half - WORD - side_cursor) // WORD
+    side_begin = max(len(side) - side_attempted, FIRST_WORD)
+    assert not side[FIRST_WORD:side_begin]["tag"].any(), "no word in front of the side words"
+    return WaveTrace(
+        header,
+        _events(unrolled, range(end - kept, end), is_side=False),
+        _events(side, range(len(side) - 1, side_begin - 1, -1), is_side=True),
+        attempted,
+        side_attempted,
+        len(ring) + len(side) - FIRST_WORD,
+    )
 
 
 def _events(words: Any, numbers: Sequence[int], *, is_side: bool) -> list[Event]:

@@ -350,7 +350,8 @@ enum ktrace_loss_reason {
   KTRACE_LOSS_WRITE_FAILED = 9,  /* the file could not be written */
   KTRACE_LOSS_NOT_FINISHED = 10, /* still running, or not copied back, when the process ended */
   KTRACE_LOSS_RECORD_FORMAT = 11, /* annotated with a format or an ABI that this interposer does not know */
-  KTRACE_LOSS_UNIT_KEY = 12 /* two translation units share one unit key: nobody knows what the event ids mean */
+  KTRACE_LOSS_UNIT_KEY = 12, /* two translation units share one unit key: nobody knows what the event ids mean */
+  KTRACE_LOSS_FORKED = 13 /* launched in a child of fork whose parent had called HIP on hardware */
 };
 
 /* Strings: kernel name or "", and what happened in words. */
@@ -384,7 +385,8 @@ enum ktrace_status_flag {
   KTRACE_STATUS_SOFTWARE_DEVICE = 1, /* HIP is the software device */
   KTRACE_STATUS_CLOSED = 2,          /* the recording, if any, was closed */
   KTRACE_STATUS_OUTPUT_FAILED = 4,   /* the recording could not be written; see message */
-  KTRACE_STATUS_REFUSED = 8          /* the configuration was not understood: nothing was traced; see message */
+  KTRACE_STATUS_REFUSED = 8,         /* the configuration was not understood: nothing was traced; see message */
+  KTRACE_STATUS_BYSTANDER = 16       /* it never called HIP: only untraced_children has a meaning */
 };
 
 struct ktrace_status {

@@ -187,7 +187,7 @@ class range {
  public:
   KTRACE_BOTH range(Wave& trace, Values values) : m_trace(trace), m_values(values) {
     fence();
-    m_begin = trace.range_begin();
+    m_begin = trace.template range_begin<id>();
     fence();
   }
   KTRACE_BOTH ~range() {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "hip/call.hpp"
-#include "hip/graph.hpp"
+#include "hip/capture.hpp"
 #include "hip/memory.hpp"
 
 namespace ktrace::softdev::hip {

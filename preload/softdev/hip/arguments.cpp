@@ -21,7 +21,8 @@ struct ExtraBuffer {
   const size_t* size = nullptr;
 };
 
-// A list of keys and values with an end mark. HIP insists on pointer, size, end; so do we.
+// A list of keys and values with an end mark. HIP insists on pointer, size,
+// end; so do we.
 bool read_extra(void** extra, ExtraBuffer& buffer) {
   const auto key = [&](int place) { return reinterpret_cast<uintptr_t>(extra[place]); };
   if (key(0) != HIP_LAUNCH_PARAM_BUFFER_POINTER || key(2) != HIP_LAUNCH_PARAM_BUFFER_SIZE ||
@@ -52,9 +53,10 @@ uint64_t grid_dimensions(const LaunchShape& shape) {
 
 bool begins_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
-// The kinds whose value is 0 here. The pointers among them belong to features that need the host's help while
-// the kernel runs (printf, malloc on the device, grid-wide sync across devices): a kernel that uses one
-// faults at address 0, with its name.
+// The kinds whose value is 0 here. The pointers among them belong to features
+// that need the host's help while the kernel runs (printf, malloc on the
+// device, grid-wide sync across devices): a kernel that uses one faults at
+// address 0, with its name.
 bool is_absent(const std::string& kind) {
   static const std::set<std::string> kinds = {
       "hidden_none",    "hidden_printf_buffer", "hidden_hostcall_buffer",  "hidden_multigrid_sync_arg",
@@ -67,8 +69,9 @@ void say_unknown_once(const std::string& kind, const std::string& kernel) {
   static std::set<std::string> said;
   const std::lock_guard<std::mutex> lock(mutex);
   if (said.insert(kind).second) {
-    say("kernel `%s` wants the hidden argument `%s`, which is unknown; it gets 0", kernel.c_str(),
-        kind.c_str());
+    say("kernel `%s` wants the hidden argument `%s`, which is unknown; it gets "
+        "0",
+        kernel.c_str(), kind.c_str());
   }
 }
 
@@ -135,8 +138,9 @@ hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, v
       return hipErrorInvalidValue;
     }
     if (*buffer.size < explicit_size) {
-      say("kernel `%s`: the argument buffer has %zu bytes, its arguments need %zu", kernel.name.c_str(),
-          *buffer.size, explicit_size);
+      say("kernel `%s`: the argument buffer has %zu bytes, its arguments need "
+          "%zu",
+          kernel.name.c_str(), *buffer.size, explicit_size);
       return hipErrorInvalidValue;
     }
     std::memcpy(segment.data(), buffer.data, explicit_size);
@@ -168,14 +172,45 @@ void fill_hidden_arguments(const Kernel& kernel, const LaunchShape& shape, uint6
   }
 }
 
-std::vector<void*> parameter_pointers(const Kernel& kernel, KernargSegment& segment) {
-  std::vector<void*> pointers;
-  for (const KernelArgument& argument : kernel.arguments) {
-    if (!is_hidden(argument)) {
-      pointers.push_back(segment.data() + argument.offset);
+ArgumentCopy::ArgumentCopy(void** extra) : m_has_buffer(extra != nullptr) {
+  ExtraBuffer buffer;
+  if (m_has_buffer && read_extra(extra, buffer)) {
+    m_buffer.assign(buffer.data, buffer.data + *buffer.size);
+  }
+}
+
+ArgumentCopy& ArgumentCopy::operator=(const ArgumentCopy& other) {
+  m_pointers.clear();
+  m_buffer = other.m_buffer;
+  m_has_buffer = other.m_has_buffer;
+  return *this;
+}
+
+void** ArgumentCopy::kernel_params(const Kernel& kernel, KernargSegment& segment) {
+  if (m_has_buffer) {
+    return nullptr;
+  }
+  if (m_pointers.empty()) {
+    for (const KernelArgument& argument : kernel.arguments) {
+      if (!is_hidden(argument)) {
+        m_pointers.push_back(segment.data() + argument.offset);
+      }
     }
   }
-  return pointers;
+  return m_pointers.data();
+}
+
+void** ArgumentCopy::extra() {
+  if (!m_has_buffer) {
+    return nullptr;
+  }
+  if (m_pointers.empty()) {
+    m_buffer_size = m_buffer.size();
+    m_pointers = {reinterpret_cast<void*>(HIP_LAUNCH_PARAM_BUFFER_POINTER), m_buffer.data(),
+                  reinterpret_cast<void*>(HIP_LAUNCH_PARAM_BUFFER_SIZE), &m_buffer_size,
+                  reinterpret_cast<void*>(HIP_LAUNCH_PARAM_END)};
+  }
+  return m_pointers.data();
 }
 
 }  // namespace ktrace::softdev::hip

@@ -1,9 +1,10 @@
 // The calls that begin, end and ask about stream capture.
+#include "hip/capture.hpp"
+
 #include <algorithm>
 #include <unordered_set>
 
 #include "hip/call.hpp"
-#include "hip/graph.hpp"
 
 namespace ktrace::softdev::hip {
 
@@ -25,6 +26,7 @@ hipError_t begin_capture(hipStream_t handle, int mode, TakeGraph&& take_graph) {
   return call(cost::call, [&](Runtime& runtime) -> hipError_t {
     Stream* stream = runtime.find_stream(handle);
     auto capture = std::make_shared<Capture>();
+    capture->graph = std::make_unique<Graph>(runtime.graph_registry.get());
     hipError_t error = check_begin(stream, mode);
     if (error == hipSuccess) {
       error = take_graph(runtime, *capture, *stream);
@@ -55,7 +57,8 @@ void add_ancestors(const std::vector<GraphNode*>& nodes, std::unordered_set<cons
   }
 }
 
-// Whether everything that other streams captured leads back to the stream that began it.
+// Whether everything that other streams captured leads back to the stream that
+// began it.
 bool is_joined(const Runtime& runtime, const Stream& origin) {
   std::unordered_set<const GraphNode*> reached;
   add_ancestors(origin.capture_dependencies, reached);
@@ -156,6 +159,29 @@ hipError_t get_status(hipStream_t stream, hipStreamCaptureStatus* status, unsign
   return error;
 }
 
+hipError_t get_info(hipStream_t stream, hipStreamCaptureStatus* status, unsigned long long* id, void** graph,
+                    const GraphNode* const** dependencies, size_t* count) {
+  if (status == nullptr) {
+    return finish_call(hipErrorInvalidValue);
+  }
+  CaptureInfo info;
+  const hipError_t error = read_info(stream, info);
+  if (error != hipSuccess) {
+    return error;
+  }
+  *status = info.status;
+  const auto store = [](auto* out, auto value) {
+    if (out != nullptr) {
+      *out = value;
+    }
+  };
+  store(id, info.id);
+  store(graph, info.graph);
+  store(dependencies, info.dependencies);
+  store(count, info.dependency_count);
+  return hipSuccess;
+}
+
 }  // namespace
 
 }  // namespace ktrace::softdev::hip
@@ -169,7 +195,8 @@ KTRACE_HIP_EXPORT hipError_t hipStreamBeginCapture_spt(hipStream_t stream, int m
   return begin_capture(per_thread(stream), mode, with_new_graph);
 }
 
-// The graph is the capture's until it ends; hipStreamEndCapture gives the same handle back.
+// The graph is the capture's until it ends; hipStreamEndCapture gives the same
+// handle back.
 KTRACE_HIP_EXPORT hipError_t hipStreamBeginCaptureToGraph(hipStream_t stream, void* graph,
                                                           GraphNode* const* dependencies, const void*,
                                                           size_t count, int mode) {
@@ -214,25 +241,40 @@ KTRACE_HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, hipS
                                                         unsigned long long* id, void** graph,
                                                         const GraphNode* const** dependencies,
                                                         size_t* count) {
-  if (status == nullptr) {
-    return finish_call(hipErrorInvalidValue);
-  }
-  CaptureInfo info;
-  const hipError_t error = read_info(stream, info);
-  if (error != hipSuccess) {
-    return error;
-  }
-  *status = info.status;
-  const auto store = [](auto* out, auto value) {
-    if (out != nullptr) {
-      *out = value;
+  return get_info(stream, status, id, graph, dependencies, count);
+}
+KTRACE_HIP_EXPORT hipError_t hipStreamGetCaptureInfo_v2_spt(hipStream_t stream,
+                                                            hipStreamCaptureStatus* status,
+                                                            unsigned long long* id, void** graph,
+                                                            const GraphNode* const** dependencies,
+                                                            size_t* count) {
+  return get_info(per_thread(stream), status, id, graph, dependencies, count);
+}
+
+// What the stream's next node depends on: the nodes besides what it was, or
+// instead of it.
+KTRACE_HIP_EXPORT hipError_t hipStreamUpdateCaptureDependencies(hipStream_t stream, GraphNode** nodes,
+                                                                size_t count, unsigned flags) {
+  return call(cost::call, [&](Runtime& runtime) -> hipError_t {
+    constexpr unsigned set_dependencies = 1;
+    Stream* found = runtime.find_stream(stream);
+    if (found == nullptr) {
+      return hipErrorContextIsDestroyed;
     }
-  };
-  store(id, info.id);
-  store(graph, info.graph);
-  store(dependencies, info.dependencies);
-  store(count, info.dependency_count);
-  return hipSuccess;
+    if (found->capture == nullptr || !found->capture->is_valid) {
+      return hipErrorIllegalState;
+    }
+    const Graph& graph = *found->capture->graph;
+    if (flags > set_dependencies || (count != 0 && nodes == nullptr) ||
+        !std::all_of(nodes, nodes + count, [&](const GraphNode* node) { return graph.has(node); })) {
+      return hipErrorInvalidValue;
+    }
+    if (flags == set_dependencies) {
+      found->capture_dependencies.clear();
+    }
+    add_dependencies(*found, {nodes, nodes + count});
+    return hipSuccess;
+  });
 }
 
 // Swaps the calling thread's mode.

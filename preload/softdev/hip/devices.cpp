@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "hip/call.hpp"
-#include "hip/graph.hpp"
+#include "hip/capture.hpp"
 #include "hip/memory.hpp"
 #include "hip/properties.hpp"
 

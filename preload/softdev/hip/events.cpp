@@ -1,14 +1,19 @@
 // hipEvent*: moments on a device's timeline, in virtual time.
+#include "hip/events.hpp"
+
 #include <algorithm>
 
 #include "hip/call.hpp"
-#include "hip/graph.hpp"
+#include "hip/capture.hpp"
 
 namespace ktrace::softdev::hip {
 
 namespace {
 
-// At most one of the release flags, and an event for other processes cannot be timed.
+constexpr unsigned record_external = 1;
+
+// At most one of the release flags, and an event for other processes cannot be
+// timed.
 bool are_legal(unsigned flags) {
   constexpr unsigned release = hipEventReleaseToDevice | hipEventReleaseToSystem | hipEventDisableSystemFence;
   constexpr unsigned known = release | hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess;
@@ -31,7 +36,9 @@ hipError_t create(hipEvent_t* event, unsigned flags) {
   });
 }
 
-hipError_t record(hipEvent_t handle, hipStream_t stream) {
+// `flags` says whether a capture keeps the record as a node of its own, for the
+// world outside.
+hipError_t record(hipEvent_t handle, hipStream_t stream, unsigned flags = 0) {
   if (handle == nullptr) {
     return finish_call(hipErrorInvalidHandle);
   }
@@ -41,14 +48,13 @@ hipError_t record(hipEvent_t handle, hipStream_t stream) {
                        if (event == nullptr || event->device != target.device) {
                          return hipErrorInvalidHandle;
                        }
+                       if (target.capture != nullptr && flags == record_external) {
+                         return capture_work(target, NodeType::record, EventWork{handle});
+                       }
                        if (target.capture != nullptr) {
                          return capture_event(target, *event);
                        }
-                       event->capture = nullptr;
-                       event->is_recorded = true;
-                       event->enqueued = runtime.clock.now();
-                       event->time = runtime.begin_time(target);
-                       target.ready = event->time;
+                       record_event(runtime, target, *event);
                        return hipSuccess;
                      });
 }
@@ -84,6 +90,20 @@ hipError_t look_at(hipEvent_t handle, Nanoseconds duration, Look&& look) {
 
 }  // namespace
 
+void record_event(Runtime& runtime, Stream& stream, Event& event) {
+  event.capture = nullptr;
+  event.is_recorded = true;
+  event.enqueued = runtime.clock.now();
+  event.time = runtime.begin_time(stream);
+  stream.ready = event.time;
+}
+
+void wait_for_event(Stream& stream, const Event& event) {
+  if (event.is_recorded) {
+    stream.ready = std::max(stream.ready, event.time);
+  }
+}
+
 }  // namespace ktrace::softdev::hip
 
 using namespace ktrace::softdev::hip;
@@ -112,7 +132,7 @@ KTRACE_HIP_EXPORT hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t st
 }
 
 KTRACE_HIP_EXPORT hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned flags) {
-  return flags == 0 ? record(event, stream) : finish_call(hipErrorInvalidValue);
+  return flags <= record_external ? record(event, stream, flags) : finish_call(hipErrorInvalidValue);
 }
 
 // An event that was never recorded is done, as in HIP.

@@ -1,201 +1,208 @@
-// Graphs and stream capture, without the calls.
+// Graphs and their nodes, without the calls.
 #include "hip/graph.hpp"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
+#include <functional>
+#include <queue>
+
+#include "hip/events.hpp"
+#include "hip/transfers.hpp"
 
 namespace ktrace::softdev::hip {
 
 namespace {
 
-GraphNode& add_captured(Stream& stream, NodeType type) {
-  GraphNode* node = stream.capture->graph->add(type, stream.capture_dependencies);
-  stream.capture_dependencies = {node};
-  return *node;
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+}  // namespace
+
+NodeWork copy_of(const NodeWork& work, GraphRegistry* registry) {
+  return std::visit(
+      Overloaded{[](const KernelWork& kernel) -> NodeWork {
+                   return KernelWork{std::make_shared<PreparedLaunch>(*kernel.launch)};
+                 },
+                 [&](const ChildWork& child) -> NodeWork { return ChildWork{child.graph->clone(registry)}; },
+                 [](const auto& plain) -> NodeWork { return plain; }},
+      work);
 }
 
-bool is_capturing(const Stream& stream) { return stream.capture != nullptr; }
+Graph::Graph(GraphRegistry* registry) : m_registry(registry) {
+  if (m_registry != nullptr) {
+    m_registry->graphs.insert(this);
+  }
+}
 
-hipError_t check_capture(const Stream& stream) {
-  return stream.capture->is_valid ? hipSuccess : hipErrorStreamCaptureInvalidated;
+Graph::~Graph() {
+  if (m_registry != nullptr) {
+    for (const auto& node : m_nodes) {
+      m_registry->nodes.erase(node.get());
+    }
+    m_registry->graphs.erase(this);
+  }
+}
+
+GraphNode* Graph::add(NodeType type, NodeWork work, std::vector<GraphNode*> dependencies) {
+  auto node = std::make_unique<GraphNode>();
+  node->graph = this;
+  node->type = type;
+  node->work = std::move(work);
+  node->dependencies = std::move(dependencies);
+  if (m_registry != nullptr) {
+    node->serial = m_registry->next_serial++;
+    m_registry->nodes.insert(node.get());
+  }
+  m_nodes.push_back(std::move(node));
+  return m_nodes.back().get();
+}
+
+void Graph::remove(const GraphNode* node) {
+  for (const auto& other : m_nodes) {
+    auto& before = other->dependencies;
+    before.erase(std::remove(before.begin(), before.end(), node), before.end());
+  }
+  if (m_registry != nullptr) {
+    m_registry->nodes.erase(node);
+  }
+  m_nodes.erase(
+      std::remove_if(m_nodes.begin(), m_nodes.end(), [&](const auto& own) { return own.get() == node; }),
+      m_nodes.end());
+}
+
+bool Graph::has(const GraphNode* node) const {
+  return m_registry != nullptr && m_registry->nodes.count(node) != 0 && node->graph == this;
+}
+
+std::unique_ptr<Graph> Graph::clone(GraphRegistry* registry) const {
+  auto copy = std::make_unique<Graph>(registry);
+  std::unordered_map<const GraphNode*, GraphNode*> copy_by_node;
+  for (const auto& node : m_nodes) {
+    GraphNode* made = copy->add(node->type, copy_of(node->work, registry), {});
+    made->is_enabled = node->is_enabled;
+    copy_by_node[node.get()] = made;
+    copy->m_node_by_original[node->serial] = made;
+  }
+  for (const auto& node : m_nodes) {
+    for (const GraphNode* before : node->dependencies) {
+      copy_by_node.at(node.get())->dependencies.push_back(copy_by_node.at(before));
+    }
+  }
+  return copy;
+}
+
+GraphNode* Graph::find_clone_of(const GraphNode& original) const {
+  const auto found = m_node_by_original.find(original.serial);
+  return found == m_node_by_original.end() ? nullptr : found->second;
+}
+
+// Among the nodes that may come next, always the one that was created first.
+std::vector<GraphNode*> Graph::order() const {
+  std::unordered_map<const GraphNode*, size_t> place_by_node;
+  for (size_t place = 0; place < m_nodes.size(); ++place) {
+    place_by_node[m_nodes[place].get()] = place;
+  }
+  std::vector<size_t> missing(m_nodes.size());
+  std::vector<std::vector<size_t>> followers(m_nodes.size());
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t place = 0; place < m_nodes.size(); ++place) {
+    missing[place] = m_nodes[place]->dependencies.size();
+    for (const GraphNode* before : m_nodes[place]->dependencies) {
+      followers[place_by_node.at(before)].push_back(place);
+    }
+    if (missing[place] == 0) {
+      ready.push(place);
+    }
+  }
+  std::vector<GraphNode*> ordered;
+  while (!ready.empty()) {
+    const size_t place = ready.top();
+    ready.pop();
+    ordered.push_back(m_nodes[place].get());
+    for (const size_t follower : followers[place]) {
+      if (--missing[follower] == 0) {
+        ready.push(follower);
+      }
+    }
+  }
+  return ordered;
+}
+
+bool Graph::schedule() {
+  m_sequence = order();
+  return m_sequence.size() == m_nodes.size() &&
+         std::all_of(m_nodes.begin(), m_nodes.end(), [](const auto& node) {
+           const auto* child = std::get_if<ChildWork>(&node->work);
+           return child == nullptr || child->graph->schedule();
+         });
+}
+
+Graph* find_graph(const Runtime& runtime, void* handle) {
+  return runtime.graph_registry->graphs.count(handle) == 0 ? nullptr : static_cast<Graph*>(handle);
+}
+
+GraphNode* find_node(const Runtime& runtime, GraphNode* handle) {
+  return runtime.graph_registry->nodes.count(handle) == 0 ? nullptr : handle;
+}
+
+namespace {
+
+// All the stream's earlier work has been done, only its time has not come, so
+// the function runs on the calling thread. HIP runs it on a thread of its own:
+// a program that holds a lock here which the function takes would block.
+hipError_t run_host(Runtime& runtime, Stream& stream, DeviceWork& locks, const HostWork& host) {
+  stream.ready = runtime.begin_time(stream) + cost::call;
+  locks.without_locks([host] { host.callback ? host.callback() : host.params.fn(host.params.userData); });
+  return hipSuccess;
+}
+
+hipError_t run_event(Runtime& runtime, Stream& stream, NodeType type, hipEvent_t handle) {
+  Event* event = runtime.find_event(handle);
+  if (event == nullptr) {
+    return hipErrorInvalidHandle;
+  }
+  if (type == NodeType::record) {
+    record_event(runtime, stream, *event);
+  } else {
+    wait_for_event(stream, *event);
+  }
+  return hipSuccess;
 }
 
 }  // namespace
 
-GraphNode* Graph::add(NodeType type, std::vector<GraphNode*> dependencies) {
-  nodes.push_back(std::make_unique<GraphNode>());
-  nodes.back()->type = type;
-  nodes.back()->dependencies = std::move(dependencies);
-  return nodes.back().get();
+hipError_t run_work(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& locks, NodeType type,
+                    const NodeWork& work) {
+  return std::visit(
+      Overloaded{
+          [](const EmptyWork&) { return hipSuccess; },
+          [&](const KernelWork& kernel) {
+            // While it runs, another thread may change the node.
+            const std::shared_ptr<PreparedLaunch> launch = kernel.launch;
+            return run_launch(runtime, state, stream, locks, *launch);
+          },
+          [&](const CopyWork& copy) { return run_copy(runtime, stream, copy.box); },
+          [&](const FillWork& fill) { return run_fill(runtime, stream, fill.params); },
+          [&](const HostWork& host) { return run_host(runtime, stream, locks, host); },
+          [&](const ChildWork& child) { return run_graph(runtime, state, stream, locks, *child.graph); },
+          [&](const EventWork& event) { return run_event(runtime, stream, type, event.event); }},
+      work);
 }
 
-bool Graph::has(const GraphNode* node) const {
-  return std::any_of(nodes.begin(), nodes.end(), [&](const auto& own) { return own.get() == node; });
-}
-
-// Takes the first node whose dependencies have been taken, over and over: quadratic at worst, in the order of
-// creation at best, which is what a capture gives.
-std::unique_ptr<GraphExec> instantiate(const Graph& graph) {
-  auto exec = std::make_unique<GraphExec>();
-  std::unordered_set<const GraphNode*> taken;
-  bool took_one = true;
-  while (taken.size() < graph.nodes.size() && took_one) {
-    took_one = false;
-    for (const auto& node : graph.nodes) {
-      const bool is_ready = std::all_of(node->dependencies.begin(), node->dependencies.end(),
-                                        [&](const GraphNode* other) { return taken.count(other) != 0; });
-      if (taken.count(node.get()) == 0 && is_ready) {
-        // Its own copy: hipGraphKernelNodeSetParams must not reach it any more.
-        auto launch = node->launch == nullptr ? nullptr : std::make_shared<PreparedLaunch>(*node->launch);
-        exec->steps.push_back({node.get(), node->type, node->run, std::move(launch)});
-        taken.insert(node.get());
-        took_one = true;
-      }
+hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& locks, Graph& graph) {
+  for (const GraphNode* node : graph.sequence()) {
+    if (!node->is_enabled) {
+      continue;
     }
-  }
-  return taken.size() == graph.nodes.size() ? std::move(exec) : nullptr;
-}
-
-hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
-                     GraphExec& graph) {
-  for (GraphExec::Step& step : graph.steps) {
-    hipError_t error = hipSuccess;
-    // While a kernel runs, another thread may change the step.
-    const std::shared_ptr<PreparedLaunch> launch = step.launch;
-    if (launch != nullptr) {
-      error = run_launch(runtime, state, stream, work, *launch);
-    } else if (step.run) {
-      error = step.run(runtime, state, stream, work);
-    }
+    const hipError_t error = run_work(runtime, state, stream, locks, node->type, node->work);
     if (error != hipSuccess || state.fault) {
       return error;
     }
   }
   return hipSuccess;
-}
-
-hipError_t run_or_capture(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
-                          NodeType type, Operation operation) {
-  if (!is_capturing(stream)) {
-    return operation(runtime, state, stream, work);
-  }
-  const hipError_t error = check_capture(stream);
-  if (error == hipSuccess) {
-    add_captured(stream, type).run = std::move(operation);
-  }
-  return error;
-}
-
-hipError_t run_or_capture(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
-                          std::shared_ptr<PreparedLaunch> launch) {
-  if (!is_capturing(stream)) {
-    return run_launch(runtime, state, stream, work, *launch);
-  }
-  const hipError_t error = check_capture(stream);
-  if (error == hipSuccess) {
-    add_captured(stream, NodeType::kernel).launch = std::move(launch);
-  }
-  return error;
-}
-
-Operation host_operation(std::function<void()> function) {
-  return [function = std::move(function)](Runtime& runtime, DeviceState&, Stream& stream, DeviceWork& work) {
-    stream.ready = runtime.begin_time(stream) + cost::call;
-    work.without_locks(function);
-    return hipSuccess;
-  };
-}
-
-void end_capture_of(Runtime& runtime, Stream& stream) {
-  const std::shared_ptr<Capture> capture = stream.capture;
-  const auto leave = [](Stream& one) {
-    one.capture = nullptr;
-    one.capture_dependencies.clear();
-  };
-  leave(stream);
-  if (capture->origin != &stream) {
-    return;
-  }
-  capture->is_active = false;
-  for (const auto& [handle, other] : runtime.streams) {
-    if (other->capture == capture) {
-      leave(*other);
-    }
-  }
-  auto& captures = runtime.captures;
-  captures.erase(std::remove(captures.begin(), captures.end(), capture), captures.end());
-}
-
-hipError_t capture_event(Stream& stream, Event& event) {
-  const hipError_t error = check_capture(stream);
-  if (error == hipSuccess) {
-    event.is_recorded = false;
-    event.capture = stream.capture;
-    event.capture_nodes = stream.capture_dependencies;
-  }
-  return error;
-}
-
-hipError_t join_capture(Stream& stream, const Event& event) {
-  const bool is_captured = event.capture != nullptr && event.capture->is_active;
-  if (!is_captured) {
-    stream.capture->is_valid = false;
-    return hipErrorStreamCaptureIsolation;  // outside work cannot become part of a capture
-  }
-  if (is_capturing(stream) && stream.capture != event.capture) {
-    stream.capture->is_valid = false;
-    event.capture->is_valid = false;
-    return hipErrorStreamCaptureMerge;
-  }
-  stream.capture = event.capture;
-  auto& dependencies = stream.capture_dependencies;
-  for (GraphNode* node : event.capture_nodes) {
-    if (std::find(dependencies.begin(), dependencies.end(), node) == dependencies.end()) {
-      dependencies.push_back(node);
-    }
-  }
-  return check_capture(stream);
-}
-
-hipError_t refuse_while_capturing(const Stream& stream) {
-  if (!is_capturing(stream)) {
-    return hipSuccess;
-  }
-  stream.capture->is_valid = false;
-  return hipErrorStreamCaptureUnsupported;
-}
-
-// The thread's own mode decides how much of other threads' captures it minds.
-hipError_t refuse_during_any_capture(const Runtime& runtime) {
-  const auto own_mode = static_cast<CaptureMode>(ThreadState::get().capture_mode);
-  hipError_t error = hipSuccess;
-  for (const auto& capture : runtime.captures) {
-    const bool is_own = capture->thread == std::this_thread::get_id();
-    const bool minds_others = own_mode == CaptureMode::global && capture->mode == CaptureMode::global;
-    const bool minds_own =
-        own_mode != CaptureMode::relaxed && is_own && capture->mode != CaptureMode::relaxed;
-    if (minds_others || minds_own) {
-      capture->is_valid = false;
-      error = hipErrorStreamCaptureUnsupported;
-    }
-  }
-  return error;
-}
-
-hipError_t refuse_implicit_capture(const Runtime& runtime, const Stream& stream) {
-  if (!stream.is_legacy) {
-    return hipSuccess;
-  }
-  hipError_t error = hipSuccess;
-  for (const auto& capture : runtime.captures) {
-    const Stream& origin = *capture->origin;
-    if (origin.device == stream.device && (origin.flags & hipStreamNonBlocking) == 0) {
-      capture->is_valid = false;
-      error = hipErrorStreamCaptureImplicit;
-    }
-  }
-  return error;
 }
 
 }  // namespace ktrace::softdev::hip

@@ -1,95 +1,141 @@
-// Graphs: work that is kept and replayed, and streams that capture it.
+// Graphs: work that is kept and replayed.
 //
-// A graph's nodes run one after the other on the stream of the launch, in an order that respects their
-// dependencies. Replays see the memory as it is then; kernel arguments are the ones of the capture.
+// A graph's nodes run one after the other on the stream of the launch, in an
+// order that respects their dependencies. Replays see the memory as it is then;
+// parameters are the ones of the instantiation, or of the exec calls since.
+// Nodes and graphs are handles of the program only while a registry knows them.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
 #include <vector>
 
 #include "hip/call.hpp"
+#include "hip/graph_abi.hpp"
 #include "hip/launch.hpp"
 #include "hip/runtime.hpp"
 
 namespace ktrace::softdev::hip {
 
 // HIP's numbers.
-enum class NodeType : int { kernel = 0, copy = 1, fill = 2, host = 3, empty = 5, wait = 6, record = 7 };
+enum class NodeType : int {
+  kernel = 0,
+  copy = 1,
+  fill = 2,
+  host = 3,
+  graph = 4,
+  empty = 5,
+  wait = 6,
+  record = 7,
+  copy_from_symbol = 12,
+  copy_to_symbol = 13,
+};
 
-using Operation = std::function<hipError_t(Runtime&, DeviceState&, Stream&, DeviceWork&)>;
+struct EmptyWork {};
+struct KernelWork {
+  std::shared_ptr<PreparedLaunch> launch;
+};
+struct CopyWork {
+  hipMemcpy3DParms box;
+};
+struct FillWork {
+  hipMemsetParams params;
+};
+struct HostWork {
+  hipHostNodeParams params;
+  std::function<void()> callback;  // instead of `params`, of hipStreamAddCallback
+};
+struct ChildWork {
+  std::unique_ptr<Graph> graph;
+};
+struct EventWork {
+  hipEvent_t event;
+};
+using NodeWork = std::variant<EmptyWork, KernelWork, CopyWork, FillWork, HostWork, ChildWork, EventWork>;
 
 struct GraphNode {
+  Graph* graph = nullptr;
+  uint64_t serial = 0;  // unlike its address never used again
   NodeType type = NodeType::empty;
-  Operation run;                           // of every type but kernel and empty
-  std::shared_ptr<PreparedLaunch> launch;  // of a kernel
+  NodeWork work;
   std::vector<GraphNode*> dependencies;
+  bool is_enabled = true;
 };
 
-struct Graph {
-  std::vector<std::unique_ptr<GraphNode>> nodes;  // in order of creation
+// The graphs and nodes that are valid handles: the program's own, child graphs,
+// and graphs under capture.
+struct GraphRegistry {
+  std::unordered_set<const void*> graphs;
+  std::unordered_set<const void*> nodes;
+  uint64_t next_serial = 1;
+};
 
-  GraphNode* add(NodeType type, std::vector<GraphNode*> dependencies);
+class Graph {
+ public:
+  // A graph without a registry is an instantiated one: nobody has handles to
+  // it.
+  explicit Graph(GraphRegistry* registry);
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  GraphNode* add(NodeType type, NodeWork work, std::vector<GraphNode*> dependencies);
+  // Forgets the node and its edges.
+  void remove(const GraphNode* node);
   bool has(const GraphNode* node) const;
+
+  // A copy with copies of all parameters, child graphs included.
+  std::unique_ptr<Graph> clone(GraphRegistry* registry) const;
+  // The clone's node for a node of the graph that it was cloned from, else
+  // null.
+  GraphNode* find_clone_of(const GraphNode& original) const;
+
+  // All nodes, each after its dependencies, otherwise in order of creation;
+  // shorter if there is a cycle.
+  std::vector<GraphNode*> order() const;
+  // Keeps the order for run_graph, in child graphs too. False if there is a
+  // cycle.
+  bool schedule();
+  const std::vector<GraphNode*>& sequence() const { return m_sequence; }
+  const std::vector<std::unique_ptr<GraphNode>>& nodes() const { return m_nodes; }
+
+ private:
+  GraphRegistry* m_registry;
+  std::vector<std::unique_ptr<GraphNode>> m_nodes;  // in order of creation
+  std::unordered_map<uint64_t, GraphNode*> m_node_by_original;
+  std::vector<GraphNode*> m_sequence;
 };
 
-// An instantiated graph: a copy, in the order in which it runs.
+// An instantiated graph.
 struct GraphExec {
-  struct Step {
-    const GraphNode* original;
-    NodeType type;
-    Operation run;
-    std::shared_ptr<PreparedLaunch> launch;
-  };
-  std::vector<Step> steps;
+  std::unique_ptr<Graph> graph;
+  unsigned long long flags = 0;
 };
 
-// Nothing if the dependencies have a cycle.
-std::unique_ptr<GraphExec> instantiate(const Graph& graph);
-hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
-                     GraphExec& graph);
+NodeWork copy_of(const NodeWork& work, GraphRegistry* registry);
 
-enum class CaptureMode : int { global = 0, thread_local_only = 1, relaxed = 2 };
+// The program's handles, or null.
+Graph* find_graph(const Runtime& runtime, void* handle);
+GraphNode* find_node(const Runtime& runtime, GraphNode* handle);
 
-// One capture, shared by the streams that take part in it and the events that were recorded in it.
-struct Capture {
-  std::unique_ptr<Graph> graph = std::make_unique<Graph>();
-  Stream* origin = nullptr;
-  CaptureMode mode = CaptureMode::global;
-  std::thread::id thread;
-  uint64_t id = 0;
-  bool is_active = true;  // until hipStreamEndCapture
-  bool is_valid = true;   // no call has spoilt it
+// Runs one node's work on the stream. Kernels and host functions run without
+// the state's lock.
+hipError_t run_work(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& locks, NodeType type,
+                    const NodeWork& work);
+hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& locks, Graph& graph);
+
+struct UpdateResult {
+  hipGraphExecUpdateResult result = hipGraphExecUpdateSuccess;
+  GraphNode* node = nullptr;  // of the new graph
 };
-
-// Runs the work now or, on a capturing stream, keeps it as a node.
-hipError_t run_or_capture(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
-                          NodeType type, Operation operation);
-hipError_t run_or_capture(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
-                          std::shared_ptr<PreparedLaunch> launch);
-
-// Runs the function on the calling thread: all the stream's earlier work has been done, only its time has not
-// come. HIP runs it on a thread of its own, so a program that holds a lock here which the function takes
-// would block.
-Operation host_operation(std::function<void()> function);
-Operation copy_operation(void* destination, const void* source, size_t size, hipMemcpyKind kind);
-Operation fill_operation(void* destination, size_t pitch, uint32_t value, size_t element, size_t count,
-                         size_t rows);
-
-// The capture is over for all of its streams, if `stream` is the one that began it, and for `stream`
-// otherwise.
-void end_capture_of(Runtime& runtime, Stream& stream);
-
-// The two ways in which events carry a capture from stream to stream.
-hipError_t capture_event(Stream& stream, Event& event);
-hipError_t join_capture(Stream& stream, const Event& event);
-
-// What a call does that must not happen while its own stream captures; hipSuccess if it does not. Spoils the
-// capture otherwise.
-hipError_t refuse_while_capturing(const Stream& stream);
-// The same for calls that need the whole device or process (hipMalloc, hipDeviceSynchronize ...).
-hipError_t refuse_during_any_capture(const Runtime& runtime);
+// Whether `graph` differs from `target`, which was instantiated, in parameters
+// only.
+UpdateResult compare_graphs(const Graph& target, const Graph& graph);
+// Gives the target the parameters of a graph that compares equal.
+void update_graph(Graph& target, const Graph& graph);
 
 }  // namespace ktrace::softdev::hip

@@ -1,36 +1,9 @@
-// hipGraph*: building, instantiating and launching graphs.
+// hipGraph*: making, taking apart, instantiating, updating and launching
+// graphs.
 #include <algorithm>
 
-#include "hip/fat_binary.hpp"
+#include "hip/capture.hpp"
 #include "hip/graph.hpp"
-
-extern "C" {
-
-typedef struct hipKernelNodeParams {
-  dim3 blockDim;
-  void** extra;
-  void* func;  // a host function or a hipFunction_t
-  dim3 gridDim;
-  void** kernelParams;
-  unsigned sharedMemBytes;
-} hipKernelNodeParams;
-
-typedef struct hipMemsetParams {
-  void* dst;
-  unsigned elementSize;
-  size_t height;
-  size_t pitch;
-  unsigned value;
-  size_t width;  // elements
-} hipMemsetParams;
-
-typedef struct hipHostNodeParams {
-  hipHostFn_t fn;
-  void* userData;
-} hipHostNodeParams;
-}
-
-static_assert(sizeof(hipKernelNodeParams) == 64);
 
 namespace ktrace::softdev::hip {
 
@@ -38,109 +11,159 @@ namespace {
 
 using Nodes = GraphNode* const*;
 
-// The graph may be one that a stream is capturing into.
-Graph* find_graph(Runtime& runtime, const void* handle) {
-  const auto found = runtime.graphs.find(handle);
-  if (found != runtime.graphs.end()) {
-    return found->second.get();
-  }
-  for (const auto& capture : runtime.captures) {
-    if (capture->graph.get() == handle) {
-      return capture->graph.get();
-    }
-  }
-  return nullptr;
+constexpr unsigned long long known_flags = 15;  // auto free, upload, device launch, node priority
+
+hipError_t own_graph(Runtime& runtime, std::unique_ptr<Graph> graph, void** handle) {
+  *handle = graph.get();
+  runtime.graphs.emplace(*handle, std::move(graph));
+  return hipSuccess;
 }
 
-bool is_node(const Runtime& runtime, const GraphNode* node) {
-  return std::any_of(runtime.graphs.begin(), runtime.graphs.end(),
-                     [&](const auto& entry) { return entry.second->has(node); });
-}
-
-// `fill_in` completes the node; if it fails there is no node.
-template <class FillIn>
-hipError_t add_node(GraphNode** node, void* graph, Nodes dependencies, size_t count, NodeType type,
-                    FillIn&& fill_in) {
-  return call(cost::call, [&](Runtime& runtime) -> hipError_t {
-    Graph* found = find_graph(runtime, graph);
-    if (node == nullptr || found == nullptr || (count != 0 && dependencies == nullptr) ||
-        !std::all_of(dependencies, dependencies + count,
-                     [&](GraphNode* other) { return found->has(other); })) {
-      return hipErrorInvalidValue;
-    }
-    GraphNode* added = found->add(type, {dependencies, dependencies + count});
-    const hipError_t error = fill_in(runtime, *added);
-    if (error != hipSuccess) {
-      found->nodes.pop_back();
-      return error;
-    }
-    *node = added;
-    return hipSuccess;
-  });
-}
-
-hipError_t prepare_node(Runtime& runtime, const hipKernelNodeParams& params, PreparedLaunch& prepared) {
-  const int device = current_device();
-  Function* function = runtime.find_function(static_cast<hipFunction_t>(params.func));
-  if (function == nullptr) {
-    const FoundFunction found = find_registered_function(runtime, params.func, device);
-    if (found.error != hipSuccess) {
-      return found.error;
-    }
-    function = found.function;
-  }
-  Launch launch;
-  const hipError_t error = set_shape(launch, &params.gridDim.x, &params.blockDim.x);
-  if (error != hipSuccess) {
-    return error;
-  }
-  launch.dynamic_lds = params.sharedMemBytes;
-  launch.kernel_params = params.kernelParams;
-  launch.extra = params.extra;
-  return prepare_launch(runtime.device(device), *function, launch, prepared);
-}
-
-hipError_t prepare_into(Runtime& runtime, const hipKernelNodeParams* params,
-                        std::shared_ptr<PreparedLaunch>& launch) {
-  if (params == nullptr || params->func == nullptr) {
+hipError_t instantiate(Runtime& runtime, void** exec, void* handle, unsigned long long flags) {
+  const Graph* graph = find_graph(runtime, handle);
+  if (exec == nullptr || graph == nullptr || flags > known_flags) {
     return hipErrorInvalidValue;
   }
-  auto prepared = std::make_shared<PreparedLaunch>();
-  const hipError_t error = prepare_node(runtime, *params, *prepared);
-  if (error == hipSuccess) {
-    launch = std::move(prepared);
+  auto made = std::make_shared<GraphExec>();
+  made->graph = graph->clone(nullptr);
+  made->flags = flags;
+  if (!made->graph->schedule()) {
+    return hipErrorInvalidValue;  // a cycle
   }
-  return error;
+  *exec = made.get();
+  runtime.graph_execs.emplace(*exec, std::move(made));
+  return hipSuccess;
 }
 
-hipError_t instantiate_graph(void** exec, void* graph) {
+hipError_t instantiate_call(void** exec, void* graph, unsigned long long flags) {
+  return call(cost::call, [&](Runtime& runtime) { return instantiate(runtime, exec, graph, flags); });
+}
+
+// On a capturing stream the graph becomes a child of the one that is being
+// captured, as it is now.
+hipError_t launch_graph(void* exec, hipStream_t stream) {
+  return stream_call(
+      cost::enqueue, stream, hipErrorContextIsDestroyed,
+      [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& locks) -> hipError_t {
+        const auto found = runtime.graph_execs.find(exec);
+        if (found == runtime.graph_execs.end()) {
+          return hipErrorInvalidValue;
+        }
+        const std::shared_ptr<GraphExec> graph = found->second;  // another thread may destroy it
+        if (target.capture != nullptr) {
+          return capture_work(target, NodeType::graph,
+                              ChildWork{graph->graph->clone(runtime.graph_registry.get())});
+        }
+        return run_graph(runtime, state, target, locks, *graph->graph);
+      });
+}
+
+// The way in which HIP lists things: how many there are without an array; as
+// many as fit, and nulls behind them, with one.
+template <class Item, class Store>
+hipError_t list(const std::vector<Item>& items, bool only_count, size_t* count, Store&& store) {
+  if (!only_count) {
+    for (size_t index = 0; index < *count; ++index) {
+      store(index, index < items.size() ? items[index] : Item{});
+    }
+  }
+  *count = only_count ? items.size() : std::min(*count, items.size());
+  return hipSuccess;
+}
+
+hipError_t list_nodes(const std::vector<GraphNode*>& items, GraphNode** nodes, size_t* count) {
+  return list(items, nodes == nullptr, count, [&](size_t index, GraphNode* node) { nodes[index] = node; });
+}
+
+template <class Select>
+hipError_t list_of_graph(void* handle, GraphNode** nodes, size_t* count, Select&& select) {
+  return call(cost::query, [&](Runtime& runtime) -> hipError_t {
+    const Graph* graph = find_graph(runtime, handle);
+    return graph == nullptr || count == nullptr ? hipErrorInvalidValue
+                                                : list_nodes(select(*graph), nodes, count);
+  });
+}
+
+template <class Select>
+hipError_t list_of_node(GraphNode* handle, GraphNode** nodes, size_t* count, Select&& select) {
+  return call(cost::query, [&](Runtime& runtime) -> hipError_t {
+    const GraphNode* node = find_node(runtime, handle);
+    return node == nullptr || count == nullptr ? hipErrorInvalidValue
+                                               : list_nodes(select(*node), nodes, count);
+  });
+}
+
+bool depends_on(const GraphNode& node, const GraphNode* other) {
+  return std::find(node.dependencies.begin(), node.dependencies.end(), other) != node.dependencies.end();
+}
+
+std::vector<GraphNode*> roots_of(const Graph& graph) {
+  std::vector<GraphNode*> roots = graph.order();
+  roots.erase(std::remove_if(roots.begin(), roots.end(),
+                             [](const GraphNode* node) { return !node->dependencies.empty(); }),
+              roots.end());
+  return roots;
+}
+
+std::vector<GraphNode*> dependents_of(const GraphNode& node) {
+  std::vector<GraphNode*> dependents;
+  for (const auto& other : node.graph->nodes()) {
+    if (depends_on(*other, &node)) {
+      dependents.push_back(other.get());
+    }
+  }
+  return dependents;
+}
+
+struct Edge {
+  GraphNode* from = nullptr;
+  GraphNode* to = nullptr;
+};
+
+std::vector<Edge> edges_of(const Graph& graph) {
+  std::vector<Edge> edges;
+  for (const auto& node : graph.nodes()) {
+    for (GraphNode* dependent : dependents_of(*node)) {
+      edges.push_back({node.get(), dependent});
+    }
+  }
+  return edges;
+}
+
+// `wanted` says whether each of the edges has to exist; nothing changes unless
+// all of them fit.
+template <class Change>
+hipError_t change_edges(void* handle, Nodes from, Nodes to, size_t count, bool wanted, Change&& change) {
   return call(cost::call, [&](Runtime& runtime) -> hipError_t {
-    const auto found = runtime.graphs.find(graph);
-    if (exec == nullptr || found == runtime.graphs.end()) {
+    const Graph* graph = find_graph(runtime, handle);
+    if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr))) {
       return hipErrorInvalidValue;
     }
-    std::unique_ptr<GraphExec> made = instantiate(*found->second);
-    if (made == nullptr) {
-      return hipErrorInvalidValue;  // a cycle
+    for (size_t index = 0; index < count; ++index) {
+      if (!graph->has(from[index]) || !graph->has(to[index]) || from[index] == to[index] ||
+          depends_on(*to[index], from[index]) != wanted) {
+        return hipErrorInvalidValue;
+      }
     }
-    *exec = made.get();
-    runtime.graph_execs.emplace(*exec, std::move(made));
+    for (size_t index = 0; index < count; ++index) {
+      change(to[index]->dependencies, from[index]);
+    }
     return hipSuccess;
   });
 }
 
-hipError_t launch_graph(void* exec, hipStream_t stream) {
-  return stream_call(cost::enqueue, stream, hipErrorInvalidValue,
-                     [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) {
-                       const auto found = runtime.graph_execs.find(exec);
-                       if (found == runtime.graph_execs.end()) {
-                         return hipErrorInvalidValue;
-                       }
-                       const hipError_t error = refuse_while_capturing(target);
-                       const std::shared_ptr<GraphExec> graph =
-                           found->second;  // another thread may destroy it
-                       return error != hipSuccess ? error : run_graph(runtime, state, target, work, *graph);
-                     });
+hipError_t update_exec(Runtime& runtime, void* exec, void* handle, UpdateResult& result) {
+  const auto found = runtime.graph_execs.find(exec);
+  const Graph* graph = find_graph(runtime, handle);
+  if (found == runtime.graph_execs.end() || graph == nullptr) {
+    return hipErrorInvalidValue;
+  }
+  result = compare_graphs(*found->second->graph, *graph);
+  if (result.result != hipGraphExecUpdateSuccess) {
+    return hipErrorGraphExecUpdateFailure;
+  }
+  update_graph(*found->second->graph, *graph);
+  return hipSuccess;
 }
 
 }  // namespace
@@ -151,150 +174,100 @@ using namespace ktrace::softdev::hip;
 
 KTRACE_HIP_EXPORT hipError_t hipGraphCreate(void** graph, unsigned flags) {
   return call(cost::call, [&](Runtime& runtime) -> hipError_t {
-    if (graph == nullptr || flags != 0) {
-      return hipErrorInvalidValue;
-    }
-    auto created = std::make_unique<Graph>();
-    *graph = created.get();
-    runtime.graphs.emplace(*graph, std::move(created));
-    return hipSuccess;
+    return graph == nullptr || flags != 0
+               ? hipErrorInvalidValue
+               : own_graph(runtime, std::make_unique<Graph>(runtime.graph_registry.get()), graph);
   });
 }
 
+// Child graphs and graphs under capture are not the program's to destroy.
 KTRACE_HIP_EXPORT hipError_t hipGraphDestroy(void* graph) {
   return call(cost::call, [&](Runtime& runtime) {
     return runtime.graphs.erase(graph) != 0 ? hipSuccess : hipErrorInvalidValue;
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGraphAddKernelNode(GraphNode** node, void* graph, Nodes dependencies,
-                                                   size_t count, const hipKernelNodeParams* params) {
-  return add_node(
-      node, graph, dependencies, count, NodeType::kernel,
-      [&](Runtime& runtime, GraphNode& added) { return prepare_into(runtime, params, added.launch); });
-}
-
-KTRACE_HIP_EXPORT hipError_t hipGraphKernelNodeSetParams(GraphNode* node, const hipKernelNodeParams* params) {
-  return call(cost::call, [&](Runtime& runtime) {
-    return is_node(runtime, node) && node->type == NodeType::kernel
-               ? prepare_into(runtime, params, node->launch)
-               : hipErrorInvalidValue;
+KTRACE_HIP_EXPORT hipError_t hipGraphClone(void** clone, void* original) {
+  return call(cost::call, [&](Runtime& runtime) -> hipError_t {
+    const Graph* graph = find_graph(runtime, original);
+    return clone == nullptr || graph == nullptr
+               ? hipErrorInvalidValue
+               : own_graph(runtime, graph->clone(runtime.graph_registry.get()), clone);
   });
 }
 
-// The pointers in the answer are the node's own and live until its parameters change.
-KTRACE_HIP_EXPORT hipError_t hipGraphKernelNodeGetParams(GraphNode* node, hipKernelNodeParams* params) {
+KTRACE_HIP_EXPORT hipError_t hipGraphNodeFindInClone(GraphNode** node, GraphNode* original, void* clone) {
   return call(cost::query, [&](Runtime& runtime) -> hipError_t {
-    if (params == nullptr || !is_node(runtime, node) || node->launch == nullptr) {
+    const Graph* graph = find_graph(runtime, clone);
+    const GraphNode* known = find_node(runtime, original);
+    if (node == nullptr || graph == nullptr || known == nullptr) {
       return hipErrorInvalidValue;
     }
-    PreparedLaunch& launch = *node->launch;
-    launch.parameter_pointers = parameter_pointers(*launch.kernel, launch.segment);
-    const auto& shape = launch.shape;
-    params->func = launch.handle;
-    params->gridDim = {shape.grid[0], shape.grid[1], shape.grid[2]};
-    params->blockDim = {shape.block[0], shape.block[1], shape.block[2]};
-    params->sharedMemBytes = shape.dynamic_lds;
-    params->kernelParams = launch.parameter_pointers.data();
-    params->extra = nullptr;
+    GraphNode* found = graph->find_clone_of(*known);
+    if (found == nullptr || !graph->has(found)) {
+      return hipErrorInvalidValue;
+    }
+    *node = found;
     return hipSuccess;
   });
-}
-
-KTRACE_HIP_EXPORT hipError_t hipGraphExecKernelNodeSetParams(void* exec, GraphNode* node,
-                                                             const hipKernelNodeParams* params) {
-  return call(cost::call, [&](Runtime& runtime) -> hipError_t {
-    const auto found = runtime.graph_execs.find(exec);
-    if (found == runtime.graph_execs.end()) {
-      return hipErrorInvalidValue;
-    }
-    for (GraphExec::Step& step : found->second->steps) {
-      if (step.original == node && step.type == NodeType::kernel) {
-        return prepare_into(runtime, params, step.launch);
-      }
-    }
-    return hipErrorInvalidValue;
-  });
-}
-
-KTRACE_HIP_EXPORT hipError_t hipGraphAddMemcpyNode1D(GraphNode** node, void* graph, Nodes dependencies,
-                                                     size_t count, void* destination, const void* source,
-                                                     size_t size, hipMemcpyKind kind) {
-  return add_node(node, graph, dependencies, count, NodeType::copy, [&](Runtime&, GraphNode& added) {
-    added.run = copy_operation(destination, source, size, kind);
-    return destination == nullptr || source == nullptr ? hipErrorInvalidValue : hipSuccess;
-  });
-}
-
-KTRACE_HIP_EXPORT hipError_t hipGraphAddMemsetNode(GraphNode** node, void* graph, Nodes dependencies,
-                                                   size_t count, const hipMemsetParams* params) {
-  return add_node(node, graph, dependencies, count, NodeType::fill,
-                  [&](Runtime&, GraphNode& added) -> hipError_t {
-                    if (params == nullptr || params->dst == nullptr ||
-                        (params->elementSize != 1 && params->elementSize != 2 && params->elementSize != 4)) {
-                      return hipErrorInvalidValue;
-                    }
-                    added.run = fill_operation(params->dst, params->pitch, params->value, params->elementSize,
-                                               params->width, params->height);
-                    return hipSuccess;
-                  });
-}
-
-KTRACE_HIP_EXPORT hipError_t hipGraphAddHostNode(GraphNode** node, void* graph, Nodes dependencies,
-                                                 size_t count, const hipHostNodeParams* params) {
-  return add_node(
-      node, graph, dependencies, count, NodeType::host, [&](Runtime&, GraphNode& added) -> hipError_t {
-        if (params == nullptr || params->fn == nullptr) {
-          return hipErrorInvalidValue;
-        }
-        added.run = host_operation([function = params->fn, data = params->userData] { function(data); });
-        return hipSuccess;
-      });
-}
-
-KTRACE_HIP_EXPORT hipError_t hipGraphAddEmptyNode(GraphNode** node, void* graph, Nodes dependencies,
-                                                  size_t count) {
-  return add_node(node, graph, dependencies, count, NodeType::empty,
-                  [](Runtime&, GraphNode&) { return hipSuccess; });
 }
 
 KTRACE_HIP_EXPORT hipError_t hipGraphAddDependencies(void* graph, Nodes from, Nodes to, size_t count) {
+  return change_edges(graph, from, to, count, false,
+                      [](std::vector<GraphNode*>& before, GraphNode* node) { before.push_back(node); });
+}
+
+KTRACE_HIP_EXPORT hipError_t hipGraphRemoveDependencies(void* graph, Nodes from, Nodes to, size_t count) {
+  return change_edges(graph, from, to, count, true, [](std::vector<GraphNode*>& before, GraphNode* node) {
+    before.erase(std::remove(before.begin(), before.end(), node), before.end());
+  });
+}
+
+KTRACE_HIP_EXPORT hipError_t hipGraphDestroyNode(GraphNode* node) {
   return call(cost::call, [&](Runtime& runtime) -> hipError_t {
-    const Graph* found = find_graph(runtime, graph);
-    if (found == nullptr || (count != 0 && (from == nullptr || to == nullptr))) {
+    if (find_node(runtime, node) == nullptr) {
       return hipErrorInvalidValue;
     }
-    for (size_t index = 0; index < count; ++index) {
-      if (!found->has(from[index]) || !found->has(to[index]) || from[index] == to[index]) {
-        return hipErrorInvalidValue;
-      }
-      to[index]->dependencies.push_back(from[index]);
-    }
+    forget_captured(runtime, node);
+    node->graph->remove(node);
     return hipSuccess;
   });
 }
 
-// With a null `nodes` it only counts.
 KTRACE_HIP_EXPORT hipError_t hipGraphGetNodes(void* graph, GraphNode** nodes, size_t* count) {
+  return list_of_graph(graph, nodes, count, [](const Graph& found) { return found.order(); });
+}
+
+KTRACE_HIP_EXPORT hipError_t hipGraphGetRootNodes(void* graph, GraphNode** nodes, size_t* count) {
+  return list_of_graph(graph, nodes, count, roots_of);
+}
+
+KTRACE_HIP_EXPORT hipError_t hipGraphNodeGetDependencies(GraphNode* node, GraphNode** nodes, size_t* count) {
+  return list_of_node(node, nodes, count, [](const GraphNode& found) { return found.dependencies; });
+}
+
+KTRACE_HIP_EXPORT hipError_t hipGraphNodeGetDependentNodes(GraphNode* node, GraphNode** nodes,
+                                                           size_t* count) {
+  return list_of_node(node, nodes, count, dependents_of);
+}
+
+KTRACE_HIP_EXPORT hipError_t hipGraphGetEdges(void* graph, GraphNode** from, GraphNode** to, size_t* count) {
   return call(cost::query, [&](Runtime& runtime) -> hipError_t {
     const Graph* found = find_graph(runtime, graph);
-    if (found == nullptr || count == nullptr) {
+    if (found == nullptr || count == nullptr || (from == nullptr) != (to == nullptr)) {
       return hipErrorInvalidValue;
     }
-    if (nodes != nullptr) {
-      const size_t stored = std::min(*count, found->nodes.size());
-      std::transform(found->nodes.begin(), found->nodes.begin() + static_cast<std::ptrdiff_t>(stored), nodes,
-                     [](const auto& node) { return node.get(); });
-      std::fill(nodes + stored, nodes + *count, nullptr);
-    }
-    *count = found->nodes.size();
-    return hipSuccess;
+    return list(edges_of(*found), from == nullptr, count, [&](size_t index, const Edge& edge) {
+      from[index] = edge.from;
+      to[index] = edge.to;
+    });
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGraphNodeGetType(GraphNode* node, int* type) {
+KTRACE_HIP_EXPORT hipError_t hipGraphNodeGetType(GraphNode* handle, int* type) {
   return call(cost::query, [&](Runtime& runtime) -> hipError_t {
-    if (type == nullptr || !is_node(runtime, node)) {
+    const GraphNode* node = find_node(runtime, handle);
+    if (type == nullptr || node == nullptr) {
       return hipErrorInvalidValue;
     }
     *type = static_cast<int>(node->type);
@@ -302,11 +275,56 @@ KTRACE_HIP_EXPORT hipError_t hipGraphNodeGetType(GraphNode* node, int* type) {
   });
 }
 
-KTRACE_HIP_EXPORT hipError_t hipGraphInstantiate(void** exec, void* graph, void**, char*, size_t) {
-  return instantiate_graph(exec, graph);
+KTRACE_HIP_EXPORT hipError_t hipGraphInstantiate(void** exec, void* graph, GraphNode** error_node, char* log,
+                                                 size_t log_size) {
+  if (error_node != nullptr) {
+    *error_node = nullptr;
+  }
+  if (log != nullptr && log_size != 0) {
+    *log = '\0';
+  }
+  return instantiate_call(exec, graph, 0);
 }
-KTRACE_HIP_EXPORT hipError_t hipGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
-  return instantiate_graph(exec, graph);
+KTRACE_HIP_EXPORT hipError_t hipGraphInstantiateWithFlags(void** exec, void* graph,
+                                                          unsigned long long flags) {
+  return instantiate_call(exec, graph, flags);
+}
+KTRACE_HIP_EXPORT hipError_t hipGraphInstantiateWithParams(void** exec, void* graph,
+                                                           hipGraphInstantiateParams* params) {
+  if (params == nullptr) {
+    return finish_call(hipErrorInvalidValue);
+  }
+  const hipError_t error = instantiate_call(exec, graph, params->flags);
+  params->errNode_out = nullptr;
+  params->result_out = error == hipSuccess ? hipGraphInstantiateSuccess : hipGraphInstantiateError;
+  return error;
+}
+
+KTRACE_HIP_EXPORT hipError_t hipGraphExecGetFlags(void* exec, unsigned long long* flags) {
+  return call(cost::query, [&](Runtime& runtime) -> hipError_t {
+    const auto found = runtime.graph_execs.find(exec);
+    if (flags == nullptr || found == runtime.graph_execs.end()) {
+      return hipErrorInvalidValue;
+    }
+    *flags = found->second->flags;
+    return hipSuccess;
+  });
+}
+
+KTRACE_HIP_EXPORT hipError_t hipGraphExecUpdate(void* exec, void* graph, GraphNode** error_node,
+                                                hipGraphExecUpdateResult* result_out) {
+  return call(cost::call, [&](Runtime& runtime) -> hipError_t {
+    if (error_node == nullptr || result_out == nullptr) {
+      return hipErrorInvalidValue;
+    }
+    UpdateResult result;
+    const hipError_t error = update_exec(runtime, exec, graph, result);
+    if (error != hipErrorInvalidValue) {
+      *error_node = result.node;
+      *result_out = result.result;
+    }
+    return error;
+  });
 }
 
 KTRACE_HIP_EXPORT hipError_t hipGraphExecDestroy(void* exec) {

@@ -52,7 +52,8 @@ hipError_t check_launch(const DeviceState& state, const Function& function, cons
   }
   const Kernel& kernel = *function.kernel;
   if (volume(launch.block) > kernel.max_workgroup_size) {
-    say("kernel `%s` was compiled for at most %u work-items in a workgroup and is launched with %llu",
+    say("kernel `%s` was compiled for at most %u work-items in a workgroup and "
+        "is launched with %llu",
         kernel.name.c_str(), kernel.max_workgroup_size,
         static_cast<unsigned long long>(volume(launch.block)));
     return hipErrorLaunchFailure;
@@ -60,8 +61,9 @@ hipError_t check_launch(const DeviceState& state, const Function& function, cons
   const uint32_t resident = state.machine.occupancy(kernel, static_cast<uint32_t>(volume(launch.block)),
                                                     static_cast<uint32_t>(launch.dynamic_lds));
   if (resident == 0) {
-    say("kernel `%s` does not fit on a compute unit: %u registers, %zu bytes of LDS", kernel.name.c_str(),
-        kernel.vgpr_count, kernel.lds_bytes + launch.dynamic_lds);
+    say("kernel `%s` does not fit on a compute unit: %u registers, %zu bytes "
+        "of LDS",
+        kernel.name.c_str(), kernel.vgpr_count, kernel.lds_bytes + launch.dynamic_lds);
     return hipErrorLaunchOutOfResources;
   }
   if (launch.is_cooperative && volume(shape_of(launch).grid) > uint64_t{resident} * topology.cus()) {
@@ -85,8 +87,8 @@ hipError_t error_of(const Fault& fault) {
                                                                      : hipErrorLaunchFailure;
 }
 
-// A kernarg segment at an address that is registered and aligned as HIP's are, for as long as the kernel
-// runs.
+// A kernarg segment at an address that is registered and aligned as HIP's are,
+// for as long as the kernel runs.
 class KernargMemory {
  public:
   KernargMemory(MemoryRegistry& registry, KernargSegment& segment, int device)
@@ -145,10 +147,13 @@ hipError_t prepare_launch(const DeviceState& state, Function& function, const La
   if (error == hipSuccess) {
     error = fill_explicit_arguments(*function.kernel, launch.kernel_params, launch.extra, prepared.segment);
   }
+  if (error == hipSuccess) {
+    prepared.arguments = ArgumentCopy(launch.extra);
+  }
   if (error != hipSuccess) {
     return error;
   }
-  prepared.handle = reinterpret_cast<hipFunction_t>(&function);
+  prepared.given = launch.given;
   prepared.code_object = function.module->code_object;
   prepared.kernel = function.kernel;
   prepared.device = state.machine.index();
@@ -168,7 +173,8 @@ hipError_t run_launch(Runtime& runtime, DeviceState& state, Stream& stream, Devi
   const KernargMemory kernarg(runtime.registry, launch.segment, launch.device);
   const Dispatch dispatch = make_dispatch(launch, kernarg.data());
 
-  // Streams of one device take turns on it: the core runs one dispatch at a time.
+  // Streams of one device take turns on it: the core runs one dispatch at a
+  // time.
   const Nanoseconds wanted = runtime.begin_time(stream) + device_cost::dispatch_latency;
   if (state.machine.now_ns() < wanted) {
     state.machine.advance_host(wanted - state.machine.now_ns());

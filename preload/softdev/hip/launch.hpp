@@ -20,15 +20,17 @@ struct Launch {
   hipEvent_t start = nullptr;  // recorded at the kernel's begin and end, as hipExt*Launch does
   hipEvent_t stop = nullptr;
   bool is_cooperative = false;
+  const void* given = nullptr;  // what the program passed: a host function or a hipFunction_t
 };
 
-// `blocks` and `block` in the way of hipModuleLaunchKernel; hipErrorInvalidConfiguration if the work-items do
-// not fit into 32 bits.
+// `blocks` and `block` in the way of hipModuleLaunchKernel;
+// hipErrorInvalidConfiguration if the work-items do not fit into 32 bits.
 hipError_t set_shape(Launch& launch, const uint32_t blocks[3], const uint32_t block[3]);
 
-// A launch that has been checked, with a copy of its arguments: all that is needed to run it, now or later.
+// A launch that has been checked, with a copy of its arguments: all that is
+// needed to run it, now or later.
 struct PreparedLaunch {
-  hipFunction_t handle = nullptr;
+  const void* given = nullptr;              // what the program passed
   std::shared_ptr<CodeObject> code_object;  // a graph may outlive the module
   const Kernel* kernel = nullptr;
   int device = 0;
@@ -36,15 +38,16 @@ struct PreparedLaunch {
   KernargSegment segment;
   hipEvent_t start = nullptr;
   hipEvent_t stop = nullptr;
-  std::vector<void*> parameter_pointers;  // what hipGraphKernelNodeGetParams last handed out
+  ArgumentCopy arguments;
 };
 
 hipError_t prepare_launch(const DeviceState& state, Function& function, const Launch& launch,
                           PreparedLaunch& prepared);
 
-// Runs the kernel to its end and moves the stream's time there. A kernel that faults makes the device faulty;
-// the launch has succeeded then, as on hardware, and the next call that needs the device returns the error.
-// Needs the locks of stream_call.
+// Runs the kernel to its end and moves the stream's time there. A kernel that
+// faults makes the device faulty; the launch has succeeded then, as on
+// hardware, and the next call that needs the device returns the error. Needs
+// the locks of stream_call.
 hipError_t run_launch(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& work,
                       PreparedLaunch& launch);
 

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
+#include "hip/capture.hpp"
 #include "hip/fat_binary.hpp"
-#include "hip/graph.hpp"
 #include "hip/launch.hpp"
 
 namespace ktrace::softdev::hip {
@@ -15,10 +15,13 @@ hipError_t launch_kernel(Runtime& runtime, DeviceState& state, Stream& stream, D
                          Function& function, const Launch& launch) {
   auto prepared = std::make_shared<PreparedLaunch>();
   const hipError_t error = prepare_launch(state, function, launch, *prepared);
-  return error != hipSuccess ? error : run_or_capture(runtime, state, stream, work, std::move(prepared));
+  return error != hipSuccess ? error
+                             : run_or_capture(runtime, state, stream, work, NodeType::kernel,
+                                              KernelWork{std::move(prepared)});
 }
 
-hipError_t launch_function(hipFunction_t handle, hipStream_t stream, const Launch& launch) {
+hipError_t launch_function(hipFunction_t handle, hipStream_t stream, Launch launch) {
+  launch.given = handle;
   return stream_call(cost::enqueue, stream, hipErrorInvalidValue,
                      [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) {
                        Function* function = runtime.find_function(handle);
@@ -28,7 +31,8 @@ hipError_t launch_function(hipFunction_t handle, hipStream_t stream, const Launc
                      });
 }
 
-hipError_t launch_host_function(const void* host_function, hipStream_t stream, const Launch& launch) {
+hipError_t launch_host_function(const void* host_function, hipStream_t stream, Launch launch) {
+  launch.given = host_function;
   return stream_call(
       cost::enqueue, stream, hipErrorInvalidValue,
       [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) -> hipError_t {
@@ -143,7 +147,8 @@ KTRACE_HIP_EXPORT hipError_t hipHccModuleLaunchKernel(hipFunction_t function, ui
                            shared_bytes, stream, kernel_params, extra, start, stop);
 }
 
-// HIP's headers declare the two with C++ linkage, so that C++ callers ask for mangled names.
+// HIP's headers declare the two with C++ linkage, so that C++ callers ask for
+// mangled names.
 extern "C" __attribute__((visibility("default"),
                           alias("hipExtModuleLaunchKernel"))) decltype(hipExtModuleLaunchKernel)
     _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j;
@@ -190,7 +195,8 @@ KTRACE_HIP_EXPORT hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config,
 
 namespace {
 
-// The lists of the multi-device calls: one launch per device, each on its own stream.
+// The lists of the multi-device calls: one launch per device, each on its own
+// stream.
 template <class Params, class One>
 hipError_t launch_list(const Params* list, unsigned count, One&& launch_one) {
   if (list == nullptr || count == 0 || count > Runtime::get().devices.size()) {

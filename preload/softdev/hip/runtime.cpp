@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "hip/call.hpp"
+#include "hip/capture.hpp"
 #include "hip/fat_binary.hpp"
-#include "hip/graph.hpp"
 #include "hip/libraries.hpp"
 
 namespace ktrace::softdev::hip {
@@ -30,13 +30,16 @@ int device_count_from_environment() {
   char* end = nullptr;
   const long count = std::strtol(text, &end, 10);
   if (*end != '\0' || count < 1 || count > most_devices) {
-    say("KTRACE_SOFT_DEVICES is `%s`, not a number from 1 to %d: there are no devices", text, most_devices);
+    say("KTRACE_SOFT_DEVICES is `%s`, not a number from 1 to %d: there are no "
+        "devices",
+        text, most_devices);
     return 0;
   }
   return static_cast<int>(count);
 }
 
-// A child of fork() gets a copy of the devices; it must not get a lock that another thread held.
+// A child of fork() gets a copy of the devices; it must not get a lock that
+// another thread held.
 void lock_before_fork() {
   Runtime& runtime = Runtime::get();
   for (const auto& device : runtime.devices) {
@@ -53,7 +56,8 @@ void unlock_after_fork() {
   }
 }
 
-// A tool that does not know ktrace_softdev_tool_thread is recognised by its thread's name.
+// A tool that does not know ktrace_softdev_tool_thread is recognised by its
+// thread's name.
 void detach_if_tool_thread() {
   char name[32] = "";
   if (pthread_getname_np(pthread_self(), name, sizeof name) == 0 && std::strncmp(name, "ktrace-", 7) == 0 &&
@@ -73,7 +77,8 @@ Runtime& Runtime::get() {
   return *runtime;
 }
 
-Runtime::Runtime() : fat_binaries(std::make_unique<FatBinaries>()) {
+Runtime::Runtime()
+    : fat_binaries(std::make_unique<FatBinaries>()), graph_registry(std::make_unique<GraphRegistry>()) {
   Arch arch = Arch::gfx942;
   try {
     arch = arch_from_environment();

@@ -1,4 +1,5 @@
-// The state behind the HIP calls: devices, streams, events, modules, and the locks around them.
+// The state behind the HIP calls: devices, streams, events, modules, and the
+// locks around them.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,10 @@ namespace ktrace::softdev::hip {
 
 struct Capture;
 struct FatBinaries;
-struct Graph;
+class Graph;
 struct GraphExec;
 struct GraphNode;
+struct GraphRegistry;
 struct Library;
 
 struct Stream {
@@ -62,18 +64,20 @@ struct Module {
   std::map<std::string, std::unique_ptr<Function>> function_by_name;
 };
 
-// What a fault did to a device: every later call that needs the device returns the error, until
-// hipDeviceReset.
+// What a fault did to a device: every later call that needs the device returns
+// the error, until hipDeviceReset.
 struct DeviceFault {
   hipError_t error = hipSuccess;
-  bool is_reported = false;  // the launch itself returned success, as on hardware; some later call did not
+  bool is_reported = false;  // the launch itself returned success, as on
+                             // hardware; some later call did not
 };
 
 struct DeviceState {
   DeviceState(int index, Arch arch, MemoryRegistry& registry) : machine(index, arch, registry) {}
 
   Device machine;
-  // Held by whoever enqueues to this device, so that a stream has one order; taken before Runtime::mutex.
+  // Held by whoever enqueues to this device, so that a stream has one order;
+  // taken before Runtime::mutex.
   std::mutex work_mutex;
   Stream null_stream;
   std::set<Stream*> streams;
@@ -92,13 +96,15 @@ struct MemoryPool {
   std::map<int, uint64_t> attributes;  // as the program set them
 };
 
-// A registered or allocated range as HIP tells about it, beyond what the registry knows.
+// A registered or allocated range as HIP tells about it, beyond what the
+// registry knows.
 struct MemoryNote {
   unsigned flags = 0;
   bool sync_memops = false;
 };
 
-// All state of the process. It is never destroyed: programs call HIP from static destructors.
+// All state of the process. It is never destroyed: programs call HIP from
+// static destructors.
 class Runtime {
  public:
   static Runtime& get();
@@ -117,22 +123,24 @@ class Runtime {
   std::unique_ptr<FatBinaries> fat_binaries;
   std::unordered_map<hipLibrary_t, std::unique_ptr<Library>> libraries;
   std::unordered_map<hipMemPool_t, std::unique_ptr<MemoryPool>> pools;
-  std::unordered_map<const void*, std::unique_ptr<Graph>> graphs;
+  std::unique_ptr<GraphRegistry> graph_registry;
+  std::unordered_map<const void*, std::unique_ptr<Graph>> graphs;           // the program's own
   std::unordered_map<const void*, std::shared_ptr<GraphExec>> graph_execs;  // shared with a launch
   std::vector<std::shared_ptr<Capture>> captures;                           // the active ones
   uint64_t next_stream_id = 1;
   uint64_t next_capture_id = 1;
 
-  // The handle's object, null for an unknown handle. The null stream and the per-thread stream are the
-  // current device's. All need `mutex`.
+  // The handle's object, null for an unknown handle. The null stream and the
+  // per-thread stream are the current device's. All need `mutex`.
   Stream* find_stream(hipStream_t handle);
   Event* find_event(hipEvent_t handle);
   Function* find_function(hipFunction_t handle);
   Stream* create_stream(int device, unsigned flags, int priority);
   void destroy_stream(Stream* stream);
 
-  // When work that is enqueued to the stream now begins: after the stream's own work, and after that of the
-  // streams which the null stream's rules tie it to.
+  // When work that is enqueued to the stream now begins: after the stream's own
+  // work, and after that of the streams which the null stream's rules tie it
+  // to.
   Nanoseconds begin_time(const Stream& stream) const;
   // When everything enqueued to the device has finished.
   Nanoseconds idle_time(const DeviceState& device) const;

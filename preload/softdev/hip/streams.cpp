@@ -3,7 +3,8 @@
 #include <vector>
 
 #include "hip/call.hpp"
-#include "hip/graph.hpp"
+#include "hip/capture.hpp"
+#include "hip/events.hpp"
 
 namespace ktrace::softdev::hip {
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr int least_priority = 1;
 constexpr int greatest_priority = -1;
+constexpr unsigned wait_external = 1;
 
 hipError_t create(hipStream_t* stream, unsigned flags, int priority, std::vector<uint32_t> cu_mask = {}) {
   return call(cost::call, [&](Runtime& runtime) -> hipError_t {
@@ -55,24 +57,24 @@ hipError_t wait_event(hipStream_t stream, hipEvent_t handle, unsigned flags) {
                        if (event == nullptr) {
                          return hipErrorInvalidHandle;
                        }
-                       if (flags != 0) {
+                       if (flags > wait_external) {
                          return hipErrorInvalidValue;
+                       }
+                       if (target.capture != nullptr && flags == wait_external) {
+                         return capture_work(target, NodeType::wait, EventWork{handle});
                        }
                        if (target.capture != nullptr || event->capture != nullptr) {
                          return join_capture(target, *event);
                        }
-                       if (event->is_recorded) {
-                         target.ready = std::max(target.ready, event->time);
-                       }
+                       wait_for_event(target, *event);
                        return hipSuccess;
                      });
 }
 
-hipError_t run_host_function(hipStream_t stream, std::function<void()> function) {
+hipError_t run_host_function(hipStream_t stream, HostWork host) {
   return stream_call(cost::enqueue, stream, hipErrorContextIsDestroyed,
                      [&](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork& work) {
-                       return run_or_capture(runtime, state, target, work, NodeType::host,
-                                             host_operation(std::move(function)));
+                       return run_or_capture(runtime, state, target, work, NodeType::host, std::move(host));
                      });
 }
 
@@ -80,14 +82,14 @@ hipError_t launch_host_function(hipStream_t stream, hipHostFn_t function, void* 
   if (function == nullptr) {
     return finish_call(hipErrorInvalidValue);
   }
-  return run_host_function(stream, [=] { function(user_data); });
+  return run_host_function(stream, {{function, user_data}, nullptr});
 }
 
 hipError_t add_callback(hipStream_t stream, hipStreamCallback_t callback, void* user_data, unsigned flags) {
   if (callback == nullptr || flags != 0) {
     return finish_call(hipErrorInvalidValue);
   }
-  return run_host_function(stream, [=] { callback(stream, hipSuccess, user_data); });
+  return run_host_function(stream, {{}, [=] { callback(stream, hipSuccess, user_data); }});
 }
 
 // What can be asked about a stream without waiting for the device's queue.
@@ -132,7 +134,8 @@ KTRACE_HIP_EXPORT hipError_t hipStreamCreateWithPriority(hipStream_t* stream, un
   return create(stream, flags, priority);
 }
 
-// The mask is kept and told, and changes nothing: the model does not place work by it.
+// The mask is kept and told, and changes nothing: the model does not place work
+// by it.
 KTRACE_HIP_EXPORT hipError_t hipExtStreamCreateWithCUMask(hipStream_t* stream, uint32_t size,
                                                           const uint32_t* mask) {
   if (size == 0 || mask == nullptr) {
@@ -167,7 +170,8 @@ KTRACE_HIP_EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
   }
   return stream_call(cost::call, stream, hipErrorContextIsDestroyed,
                      [](Runtime& runtime, DeviceState& state, Stream& target, DeviceWork&) {
-                       // What it still has to do gets done: hipDeviceSynchronize goes on waiting for it.
+                       // What it still has to do gets done: hipDeviceSynchronize goes on
+                       // waiting for it.
                        state.null_stream.ready = std::max(state.null_stream.ready, target.ready);
                        runtime.destroy_stream(&target);
                        return hipSuccess;

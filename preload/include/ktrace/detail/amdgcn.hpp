@@ -2,14 +2,18 @@
 // it.
 //
 // A wave holds seven scalar registers: the buffer descriptor of its region (4), `whole` (2) and the main
-// cursor (1). `whole` is EXEC as KTRACE_WAVE found it, or 0 in a wave that is not recorded. One rule makes
-// every control flow right:
+// cursor (1). `whole` is EXEC as KTRACE_WAVE found it, or 0 in a wave that is not recorded, or `eager_whole`
+// in one whose words must all be in memory at once. One rule makes every control flow right:
 //
 //     the cursor changes only while EXEC == whole.
 //
 // So all lanes hold the same cursor wherever the compiler merges control flow, and reading it from any lane
 // is exact. An event with fewer lanes appends to the side stream instead, whose cursor is in memory. EXEC is
-// never 0 where code runs, so the same compare finds the wave that is not recorded.
+// never 0 where code runs, so the same compare finds the wave that is not recorded, and the one that is
+// eager: its events all go to the side stream, and are written back there.
+//
+// With KTRACE_RING there are two more: a main word goes to `(cursor & mask) | base`. Where the launch asked
+// for a ring, that is the upper half of the region, again and again; else it is the cursor.
 #pragma once
 
 #include "amdgcn_asm.hpp"
@@ -33,7 +37,7 @@ class ref {
   KTRACE_DEVICE void word(u32 bits, u32 tag) {
     u32 slot;
     m_cursor = uniform(m_cursor);
-    asm volatile(KTRACE_ASM_PUT_SIDE_(KTRACE_ASM_BITS_)
+    asm volatile(KTRACE_ASM_PUT_SIDE_(KTRACE_ASM_BITS_, "")
                  : KTRACE_ASM_OUTPUTS_
                  : KTRACE_ASM_INPUTS_(region()), [size] "s"(uniform(m_size)), [bits] "s"(uniform(bits)),
                    [tag] "s"(uniform(tag))
@@ -49,9 +53,15 @@ class ref {
     return put_event(tag) >> 3 & KTRACE_TAG_ID_MASK;
   }
 
-  // As in `wave`: undefined where the wave is not recorded.
-  KTRACE_DEVICE u32 range_begin() const {
-    u32 begin;
+  // As in `wave`: undefined where the wave is not recorded, or eager.
+  template <u32 id>
+  KTRACE_DEVICE u32 range_begin() {
+    u32 begin = 0;
+    if (is_eager()) {
+      name_unit();
+      put_event(event_tag(KTRACE_KIND_LONG_BEGIN, id));
+      return begin;
+    }
     asm volatile(KTRACE_ASM_IF_RECORDED_ KTRACE_ASM_DRAIN_CLOCK_
                  "s_mov_b32 %[begin], vcc_lo\n.Lktrace_done%=:"
                  : [begin] "=&s"(begin)
@@ -61,20 +71,24 @@ class ref {
   }
   template <u32 id, class Values>
   KTRACE_DEVICE void range_end(u32 begin, Values values) {
-    name_unit();
-    word<event_tag(KTRACE_KIND_LONG_BEGIN, id)>(begin);
+    if (!is_eager()) {
+      name_unit();
+      word<event_tag(KTRACE_KIND_LONG_BEGIN, id)>(begin);
+    }
     name_unit();
     values.write(*this);
     event<event_tag(KTRACE_KIND_LONG_END, id)>();
   }
 
  private:
+  KTRACE_DEVICE bool is_eager() const { return (uniform(m_high) >> eager_bit & 1) != 0; }
   KTRACE_DEVICE u32 put_event(u32 tag) {
     u32 slot;
     m_cursor = uniform(m_cursor);
-    asm volatile(KTRACE_ASM_PUT_SIDE_(KTRACE_ASM_DRAIN_CLOCK_)
+    asm volatile(KTRACE_ASM_PUT_SIDE_(KTRACE_ASM_DRAIN_CLOCK_, KTRACE_ASM_IF_EAGER_REF_WRITE_BACK_)
                  : KTRACE_ASM_OUTPUTS_
-                 : KTRACE_ASM_INPUTS_(region()), [size] "s"(uniform(m_size)), [tag] "s"(uniform(tag))
+                 : KTRACE_ASM_INPUTS_(region()), [size] "s"(uniform(m_size)), [tag] "s"(uniform(tag)),
+                   [high] "s"(uniform(m_high)), [eager_bit] "i"(eager_bit)
                  : KTRACE_ASM_CLOBBERS_);
     return slot;
   }
@@ -83,8 +97,8 @@ class ref {
     return u32x4{uniform(m_low), uniform(m_high), uniform(m_size), descriptor_format};
   }
 
-  u32 m_low;  // address of the region
-  u32 m_high;
+  u32 m_low;     // address of the region
+  u32 m_high;    // and `eager_bit`
   u32 m_size;    // of the region; 0: the wave is not recorded
   u32 m_cursor;  // the kernel's at the call: side words stop there. It also chains the asm blocks
 };
@@ -103,12 +117,20 @@ class wave {
     // nothing.
     m_region = u32x4{uniform(m_region.x), uniform(m_region.y), uniform(m_region.z), descriptor_format};
     m_whole = uniform(m_whole);
+#ifdef KTRACE_RING
+    m_mask = uniform(m_mask);
+    m_base = uniform(m_base);
+#endif
   }
   KTRACE_DEVICE ~wave() { finish(); }
   wave(const wave&) = delete;
   wave& operator=(const wave&) = delete;
 
+#ifdef KTRACE_RING
+  KTRACE_DEVICE ref side() const { return ref(m_region, m_base != 0 ? u32{KTRACE_REGION_HEADER} : m_cursor); }
+#else
   KTRACE_DEVICE ref side() const { return ref(m_region, m_cursor); }
+#endif
   KTRACE_DEVICE void name_unit() {}  // ids are of the kernel's unit
 
   // A word that is known already: a payload before its event.
@@ -116,19 +138,17 @@ class wave {
   KTRACE_DEVICE void word(u32 bits) {
     u32 slot;
     m_cursor = uniform(m_cursor);
-    asm volatile(
-        KTRACE_ASM_PUT_WORD_
-        : KTRACE_ASM_OUTPUTS_
-        : KTRACE_ASM_INPUTS_(m_region), [whole] "s"(m_whole), [bits] "s"(uniform(bits)), [tag] "i"(tag)
-        : KTRACE_ASM_CLOBBERS_);
+    asm volatile(KTRACE_ASM_PUT_WORD_
+                 : KTRACE_ASM_OUTPUTS_
+                 : KTRACE_ASM_INPUTS_OF_WAVE_, [bits] "s"(uniform(bits)), [tag] "i"(tag)
+                 : KTRACE_ASM_CLOBBERS_);
   }
   KTRACE_DEVICE void word(u32 bits, u32 tag) {
     u32 slot;
     m_cursor = uniform(m_cursor);
     asm volatile(KTRACE_ASM_PUT_WORD_
                  : KTRACE_ASM_OUTPUTS_
-                 : KTRACE_ASM_INPUTS_(m_region), [whole] "s"(m_whole), [bits] "s"(uniform(bits)),
-                   [tag] "s"(uniform(tag))
+                 : KTRACE_ASM_INPUTS_OF_WAVE_, [bits] "s"(uniform(bits)), [tag] "s"(uniform(tag))
                  : KTRACE_ASM_CLOBBERS_);
   }
 
@@ -138,7 +158,7 @@ class wave {
     m_cursor = uniform(m_cursor);
     asm volatile(KTRACE_ASM_PUT_EVENT_("", "")
                  : KTRACE_ASM_OUTPUTS_
-                 : KTRACE_ASM_INPUTS_(m_region), [whole] "s"(m_whole), [tag] "i"(tag)
+                 : KTRACE_ASM_INPUTS_OF_WAVE_, [tag] "i"(tag)
                  : KTRACE_ASM_CLOBBERS_);
   }
   KTRACE_DEVICE void event(u32 tag) {
@@ -146,38 +166,34 @@ class wave {
     m_cursor = uniform(m_cursor);
     asm volatile(KTRACE_ASM_PUT_EVENT_("", "")
                  : KTRACE_ASM_OUTPUTS_
-                 : KTRACE_ASM_INPUTS_(m_region), [whole] "s"(m_whole), [tag] "s"(uniform(tag))
+                 : KTRACE_ASM_INPUTS_OF_WAVE_, [tag] "s"(uniform(tag))
                  : KTRACE_ASM_CLOBBERS_);
   }
-  // Also returns where its word went, as a word number. A number past 26 bits needs no mask: nothing that the
-  // wave writes after it finds room. A dropped side word's number would reach the kind, so that one is
-  // masked.
+  // Also returns where its word went, as a word number. A number past 26 bits needs no mask but in a ring:
+  // nothing that the wave writes after it finds room. A dropped side word's number would reach the kind, so
+  // that one is masked.
   template <u32 tag>
   KTRACE_DEVICE u32 start() {
     u32 slot;
     m_cursor = uniform(m_cursor);
     asm volatile(
-        KTRACE_ASM_PUT_EVENT_("s_lshr_b32 %[slot], %[cursor], 3\n\t",
+        KTRACE_ASM_PUT_EVENT_(KTRACE_ASM_MAIN_NUMBER_,
                               "s_lshr_b32 %[slot], %[slot], 3\n\ts_and_b32 %[slot], %[slot], %[id_mask]\n")
         : KTRACE_ASM_OUTPUTS_
-        : KTRACE_ASM_INPUTS_(m_region), [whole] "s"(m_whole), [tag] "i"(tag),
-          [id_mask] "i"(KTRACE_TAG_ID_MASK)
+        : KTRACE_ASM_INPUTS_OF_WAVE_, [tag] "i"(tag), [id_mask] "i"(KTRACE_TAG_ID_MASK)
         : KTRACE_ASM_CLOBBERS_);
     return slot;
   }
 
-  // Changes no state, so it asks only whether the wave is recorded. Its result is undefined if not, and then
-  // not used.
+  // Changes nothing but the side stream of an eager wave, where what is open must be known. Its result is
+  // undefined there and where the wave is not recorded, and then not used.
+  template <u32 id>
   KTRACE_DEVICE u32 range_begin() const {
     u32 begin;
-    asm volatile("s_cmp_eq_u64 %[whole], 0\n\ts_cbranch_scc1 .Lktrace_done%=\n\t" KTRACE_ASM_CLOCK_
-                 "s_mov_b32 %[begin], vcc_lo\n"
-#ifdef KTRACE_POLL_CLOCK
-                 KTRACE_ASM_OUT_OF_LINE_ KTRACE_ASM_CLOCK_COLD_ KTRACE_ASM_BACK_
-#endif
-                 ".Lktrace_done%=:"
-                 : [begin] "=&s"(begin)
-                 : [whole] "s"(m_whole)
+    asm volatile(KTRACE_ASM_BEGIN_SPAN_
+                 : [slot] "=&s"(begin)
+                 : KTRACE_ASM_INPUTS_(m_region), [whole] "s"(m_whole), [eager] "i"(eager_whole),
+                   [first_word] "i"(KTRACE_REGION_HEADER), [tag] "i"(event_tag(KTRACE_KIND_LONG_BEGIN, id))
                  : KTRACE_ASM_CLOBBERS_);
     return begin;
   }
@@ -193,8 +209,8 @@ class wave {
     asm volatile(
         KTRACE_ASM_PUT_SPAN_
         : KTRACE_ASM_OUTPUTS_
-        : KTRACE_ASM_INPUTS_(m_region), [whole] "s"(m_whole), [bits] "s"(uniform(begin)),
-          [limit] "i"(KTRACE_SPAN_LIMIT), [span_tag] "i"(KTRACE_TAG_SPAN | id << KTRACE_SPAN_ID_SHIFT),
+        : KTRACE_ASM_INPUTS_OF_WAVE_, [bits] "s"(uniform(begin)), [limit] "i"(KTRACE_SPAN_LIMIT),
+          [span_tag] "i"(KTRACE_TAG_SPAN | id << KTRACE_SPAN_ID_SHIFT),
           [tag] "i"(event_tag(KTRACE_KIND_LONG_BEGIN, id)), [end_tag] "i"(event_tag(KTRACE_KIND_LONG_END, id))
         : KTRACE_ASM_CLOBBERS_);
   }
@@ -210,7 +226,9 @@ class wave {
                                          control.block[1] * uniform(__builtin_amdgcn_workitem_id_z()));
     const u32 wave_in_block = item / KTRACE_WAVE_SIZE;
     const u32 xcc = xcc_id();
-    // No short circuit: one branch, and the loads may be merged.
+    // No short circuit: one branch, and the loads may be merged. A load behind the branch made LLVM 22 give
+    // the kernel's own loops more registers.
+    const u32 flags = control.flags;
     bool recorded = control.magic == KTRACE_CONTROL_MAGIC & control.abi_version == KTRACE_ABI_VERSION;
     recorded &= (control.wave_mask >> (wave_in_block < 31 ? wave_in_block : 31) &
                  control.xcc_mask >> (xcc & 31) & 1) != 0;
@@ -234,14 +252,16 @@ class wave {
     }
     const u64 address = control.regions + (u64{slot} << control.region_log2);
     const u32 size = 1u << control.region_log2;
-    m_region = u32x4{uniform(static_cast<u32>(address)), uniform(static_cast<u32>(address >> 32) & 0xffff),
-                     uniform(size), descriptor_format};
-    m_whole = active_lanes();
+    const bool is_eager = (flags & KTRACE_CONTROL_EAGER) != 0;
+    const u32 high = (static_cast<u32>(address >> 32) & 0xffff) | (is_eager ? 1u << eager_bit : 0);
+    m_region = u32x4{uniform(static_cast<u32>(address)), uniform(high), uniform(size), descriptor_format};
+    m_whole = is_eager ? eager_whole : active_lanes();
+    const u32 side_end = begin_ring(flags, size);
     // A wave that ended may begin again, in a loop or on the other side of a branch: it goes on where it was.
     const u32x4 before = load_state();
     const bool is_new = before.x != KTRACE_WAVE_ENDED | before.w != control.dispatch;
     store<__builtin_offsetof(ktrace_wave_header, state)>(
-        u32x4{KTRACE_WAVE_BEGUN, is_new ? size - 8 : before.y, 0, control.dispatch});
+        u32x4{KTRACE_WAVE_BEGUN, is_new ? side_end - 8 : before.y, 0, control.dispatch});
     if (!is_new) {
       m_cursor = before.z;
       return;
@@ -250,7 +270,22 @@ class wave {
     store<__builtin_offsetof(ktrace_wave_header, block)>(u32x4{block[0], block[1], block[2], wave_in_block});
     store<__builtin_offsetof(ktrace_wave_header, hw_id_begin)>(u32x4{hardware_id(), xcc, 0, 0});
     store<__builtin_offsetof(ktrace_wave_header, memtime_begin)>(halves(now.memtime, now.realtime));
-    store<__builtin_offsetof(ktrace_wave_header, exec_begin)>(halves(m_whole, 0));
+    store<__builtin_offsetof(ktrace_wave_header, exec_begin)>(halves(active_lanes(), 0));
+    asm volatile(
+        KTRACE_ASM_IF_EAGER_WRITE_BACK_ ".Lktrace_done%=:" ::[whole] "s"(m_whole), [eager] "i"(eager_whole)
+        : "scc", "memory");
+  }
+
+  // Where the side words end: a ring has the upper half of the region for itself.
+  KTRACE_DEVICE u32 begin_ring([[maybe_unused]] u32 flags, u32 size) {
+#ifdef KTRACE_RING
+    if ((flags & KTRACE_CONTROL_RING) != 0) {
+      m_cursor = m_base = size / 2;  // so that no main word's number is a side word's
+      m_mask = size / 2 - 1;
+      return size / 2;
+    }
+#endif
+    return size;
   }
 
   // Two lanes of one wave must not claim two slots, so the first one asks for all.
@@ -276,14 +311,13 @@ class wave {
     const u32 cursor = uniform(m_cursor);
     store<__builtin_offsetof(ktrace_wave_header, memtime_end)>(halves(now.memtime, now.realtime));
     const u64 place = u64{xcc_id()} << 32 | hardware_id();
-    // EXEC itself cannot be stored. Scalar stores stay in the scalar cache until they are written back, and
-    // the end of a kernel does not do it.
+    // EXEC itself cannot be stored.
     asm volatile(
         "s_mov_b64 vcc, exec\n\ts_buffer_store_dwordx2 vcc, %[region], %[exec_end]\n\t"
         "s_buffer_store_dwordx2 %[place], %[region], %[hw_id_end]\n\t"
         "s_buffer_store_dword %[cursor], %[region], %[main_cursor]\n\t"
-        "s_buffer_store_dword %[ended], %[region], %[state]\n\t"
-        "s_waitcnt lgkmcnt(0)\n\ts_dcache_wb\n\ts_waitcnt lgkmcnt(0)" ::[region] "s"(m_region),
+        "s_buffer_store_dword %[ended], %[region], %[state]\n\t" KTRACE_ASM_WRITE_BACK_ ::[region] "s"(
+            m_region),
         [place] "s"(uniform(place)), [cursor] "s"(cursor), [ended] "s"(uniform(u32{KTRACE_WAVE_ENDED})),
         KTRACE_ASM_FIELD_(exec_end), KTRACE_ASM_FIELD_(hw_id_end), KTRACE_ASM_FIELD_(main_cursor),
         KTRACE_ASM_FIELD_(state)
@@ -314,7 +348,11 @@ class wave {
 
   u32x4 m_region;
   u64 m_whole = 0;
-  u32 m_cursor = KTRACE_REGION_HEADER;  // byte offset of the next main word
+  u32 m_cursor = KTRACE_REGION_HEADER;  // byte offset of the next main word; in a ring, counted on
+#ifdef KTRACE_RING
+  u32 m_mask = ~0u;
+  u32 m_base = 0;
+#endif
 };
 
 }  // namespace

@@ -21,7 +21,10 @@ class ref {
   KTRACE_BOTH u32 start() {
     return static_cast<u32>(no_token);
   }
-  KTRACE_BOTH u32 range_begin() const { return 0; }
+  template <u32>
+  KTRACE_BOTH u32 range_begin() {
+    return 0;
+  }
   template <u32, class Values>
   KTRACE_BOTH void range_end(u32, Values) {}
 };

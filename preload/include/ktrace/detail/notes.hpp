@@ -7,6 +7,14 @@
 
 #ifdef KTRACE_DEVICE_PASS_
 
+namespace ktrace {
+#ifdef KTRACE_RING
+static constexpr u32 kernel_flags = KTRACE_KERNEL_PLACEHOLDER | KTRACE_KERNEL_RING;
+#else
+static constexpr u32 kernel_flags = KTRACE_KERNEL_PLACEHOLDER;
+#endif
+}  // namespace ktrace
+
 #define KTRACE_NOTE_ASM_(type, body)                                                      \
   ".Lktrace_pc%=:\n.pushsection .note.ktrace,\"a?\",@note\n.balign 4\n"                   \
   ".4byte 7, .Lktrace_end%=-.Lktrace_begin%=, %c[note_type]\n.asciz \"" KTRACE_NOTE_OWNER \
@@ -14,14 +22,14 @@
   ".Lktrace_begin%=:\n" body ".Lktrace_end%=:\n.balign 4\n.popsection"
 
 // In the order of ktrace_kernel_note.
-#define KTRACE_KERNEL_NOTE_()                                                                              \
-  asm volatile(                                                                                            \
-      KTRACE_NOTE_ASM_(                                                                                    \
-          KTRACE_NOTE_KERNEL,                                                                              \
-          ".4byte %c[abi], %c[flags]\n.8byte %c[unit]\n"                                                   \
-          ".8byte .Lktrace_pc%=-.\n"                                                                       \
-          ".4byte %c[last], %c[last], %c[record_format], 0\n")::[note_type] "i"(KTRACE_NOTE_KERNEL),       \
-      [abi] "i"(KTRACE_ABI_VERSION), [flags] "i"(KTRACE_KERNEL_PLACEHOLDER), [unit] "i"(ktrace::unit_key), \
+#define KTRACE_KERNEL_NOTE_()                                                                         \
+  asm volatile(                                                                                       \
+      KTRACE_NOTE_ASM_(                                                                               \
+          KTRACE_NOTE_KERNEL,                                                                         \
+          ".4byte %c[abi], %c[flags]\n.8byte %c[unit]\n"                                              \
+          ".8byte .Lktrace_pc%=-.\n"                                                                  \
+          ".4byte %c[last], %c[last], %c[record_format], 0\n")::[note_type] "i"(KTRACE_NOTE_KERNEL),  \
+      [abi] "i"(KTRACE_ABI_VERSION), [flags] "i"(ktrace::kernel_flags), [unit] "i"(ktrace::unit_key), \
       [last] "i"(KTRACE_LAST_ARGUMENT), [record_format] "i"(KTRACE_RECORD_AMDGCN))
 
 // In the order of ktrace_event_note. The barrier keeps the note's address at the marker.
