@@ -58,11 +58,19 @@ void take_event(const Note& note, Events* events, Annotations* out) {
 
 }  // namespace
 
+bool may_be_annotated(const ElfImage& image) {
+  bool is_damaged = false;
+  for (const NoteArea& area : image.note_areas(&is_damaged))
+    for (const Note& note : read_notes(area, &is_damaged))
+      if (note.owner == KTRACE_NOTE_OWNER) return true;
+  return is_damaged;
+}
+
 Annotations read_annotations(const ElfImage& image) {
   Annotations result;
   Events events;
   std::vector<Metadata> parts;
-  for (const NoteArea& area : image.note_areas()) {
+  for (const NoteArea& area : image.note_areas(&result.is_damaged)) {
     for (const Note& note : read_notes(area, &result.is_damaged)) {
       if (note.owner == KTRACE_NOTE_OWNER && note.type == KTRACE_NOTE_KERNEL) {
         take_kernel(note, &result);

@@ -29,4 +29,7 @@ struct Annotations {
 
 Annotations read_annotations(const ElfImage& image);
 
+// Whether there is a note of ours, or one that cannot be read: a look at all others that costs little.
+bool may_be_annotated(const ElfImage& image);
+
 }  // namespace ktrace

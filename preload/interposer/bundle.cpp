@@ -1,9 +1,9 @@
 #include "bundle.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "decompress.hpp"
-#include "elf_image.hpp"
 
 namespace ktrace {
 namespace {
@@ -14,12 +14,26 @@ constexpr char compressed_magic[] = "CCOB";
 constexpr std::uint64_t most_entries = 4096;
 constexpr std::uint64_t longest_entry_id = 4096;
 
-bool is_bundle(Bytes image) { return image.starts_with(bundle_magic, bundle_magic_size); }
-bool is_compressed(Bytes image) { return image.starts_with(compressed_magic, 4); }
-
 struct EntryHeader {
   std::uint64_t offset, size, id_size;
 };
+
+struct Entry {
+  EntryHeader header;
+  std::string id;
+  std::uint64_t end;  // of its description
+};
+
+std::optional<Entry> read_entry(Bytes image, std::uint64_t at) {
+  Entry entry;
+  if (!image.read(at, &entry.header) || entry.header.id_size > longest_entry_id ||
+      !image.holds(at + sizeof entry.header, entry.header.id_size))
+    return std::nullopt;
+  const Bytes id = image.part(at + sizeof entry.header, entry.header.id_size);
+  entry.id.assign(reinterpret_cast<const char*>(id.data), id.size);
+  entry.end = at + sizeof entry.header + entry.header.id_size;
+  return entry;
+}
 
 // `hipv4-amdgcn-amd-amdhsa--gfx942:sramecc+` -> `gfx942:sramecc+`; "" for the host's entry. The triple may
 // name an environment instead of leaving it empty, so its end is found by the processor's name.
@@ -27,6 +41,17 @@ std::string target_of(const std::string& id) {
   if (id.compare(0, 4, "host") == 0) return "";
   const std::size_t at = id.rfind("-gfx");
   return at == std::string::npos ? id : id.substr(at + 1);
+}
+
+bool is_spirv(const std::string& id) { return id.find("spirv") != std::string::npos; }
+
+void take_entry(Bytes image, const Entry& entry, Unbundled* out) {
+  const std::string target = target_of(entry.id);
+  if (target.empty() || entry.header.size == 0) return;
+  if (is_spirv(entry.id))
+    out->has_intermediate_code = true;
+  else
+    out->entries.push_back({target, image.part(entry.header.offset, entry.header.size)});
 }
 
 // Returns the bundle's size, or 0 if it is damaged.
@@ -38,26 +63,15 @@ std::uint64_t read_bundle(Bytes image, Unbundled* out) {
   at += sizeof count;
   std::uint64_t end = at;
   for (std::uint64_t i = 0; i < count; ++i) {
-    EntryHeader entry;
-    if (!image.read(at, &entry) || entry.id_size > longest_entry_id ||
-        !image.holds(at + sizeof entry, entry.id_size) || !image.holds(entry.offset, entry.size))
+    const std::optional<Entry> entry = read_entry(image, at);
+    if (!entry || !image.holds(entry->header.offset, entry->header.size))
       return out->trouble = "entry " + std::to_string(i) + " of a bundle leaves the file", 0;
-    const Bytes id = image.part(at + sizeof entry, entry.id_size);
-    const std::string target = target_of({reinterpret_cast<const char*>(id.data), id.size});
-    if (!target.empty() && entry.size > 0)
-      out->entries.push_back({target, image.part(entry.offset, entry.size)});
-    at += sizeof entry + entry.id_size;
-    end = std::max({end, at, entry.offset + entry.size});
+    take_entry(image, *entry, out);
+    at = entry->end;
+    end = std::max({end, at, entry->header.offset + entry->header.size});
   }
   return end;
 }
-
-struct CompressedHeader {
-  std::uint64_t header_size = 0;
-  std::uint64_t total_size = 0;  // with the header; 0: not known, the stream's own end decides
-  std::uint64_t content_size = 0;
-  std::uint16_t method = 0;
-};
 
 std::uint64_t read_field(Bytes image, std::uint64_t at, bool wide) {
   std::uint64_t value64 = 0;
@@ -66,39 +80,14 @@ std::uint64_t read_field(Bytes image, std::uint64_t at, bool wide) {
   return image.read(at, &value32) ? value32 : 0;
 }
 
-bool read_compressed_header(Bytes image, CompressedHeader* out, std::string* trouble) {
-  std::uint16_t version = 0;
-  if (!image.read(4, &version) || !image.read(6, &out->method))
-    return *trouble = "a compressed bundle is cut inside its header", false;
-  switch (version) {
-    case 1:
-      out->header_size = 20;
-      out->content_size = read_field(image, 8, false);
-      break;
-    case 2:
-      out->header_size = 24;
-      out->total_size = read_field(image, 8, false);
-      out->content_size = read_field(image, 12, false);
-      break;
-    case 3:
-      out->header_size = 32;
-      out->total_size = read_field(image, 8, true);
-      out->content_size = read_field(image, 16, true);
-      break;
-    default:
-      return *trouble = "a compressed bundle of version " + std::to_string(version), false;
-  }
-  if (!image.holds(0, out->header_size) || out->total_size > image.size ||
-      (out->total_size && out->total_size < out->header_size))
-    return *trouble = "a compressed bundle is cut: it says " + std::to_string(out->total_size) +
-                      " bytes, there are " + std::to_string(image.size),
-           false;
-  return true;
-}
-
 std::uint64_t read_compressed(Bytes image, Unbundled* out) {
   CompressedHeader header;
   if (!read_compressed_header(image, &header, &out->trouble)) return 0;
+  if (header.total_size > image.size) {
+    out->trouble = "a compressed bundle is cut: it says " + std::to_string(header.total_size) +
+                   " bytes, there are " + std::to_string(image.size);
+    return 0;
+  }
   const std::uint64_t end = header.total_size ? header.total_size : image.size;
   std::vector<std::uint8_t> content;
   std::uint64_t used = 0;
@@ -114,54 +103,76 @@ std::uint64_t read_compressed(Bytes image, Unbundled* out) {
 
 }  // namespace
 
+bool is_bundle(Bytes image) { return image.starts_with(bundle_magic, bundle_magic_size); }
+bool is_compressed_bundle(Bytes image) { return image.starts_with(compressed_magic, 4); }
+
+std::uint64_t claimed_size_of_bundle(Bytes head) {
+  std::uint64_t count = 0;
+  std::uint64_t at = bundle_magic_size;
+  if (!head.read(at, &count) || count > most_entries) return 0;
+  at += sizeof count;
+  std::uint64_t end = at;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::optional<Entry> entry = read_entry(head, at);
+    if (!entry || entry->header.offset + entry->header.size < entry->header.offset) return 0;
+    at = entry->end;
+    end = std::max({end, at, entry->header.offset + entry->header.size});
+  }
+  return end;
+}
+
+bool read_compressed_header(Bytes head, CompressedHeader* out, std::string* trouble) {
+  std::uint16_t version = 0;
+  if (!head.read(4, &version) || !head.read(6, &out->method))
+    return *trouble = "a compressed bundle is cut inside its header", false;
+  switch (version) {
+    case 1:
+      out->header_size = 20;
+      out->content_size = read_field(head, 8, false);
+      break;
+    case 2:
+      out->header_size = 24;
+      out->total_size = read_field(head, 8, false);
+      out->content_size = read_field(head, 12, false);
+      break;
+    case 3:
+      out->header_size = 32;
+      out->total_size = read_field(head, 8, true);
+      out->content_size = read_field(head, 16, true);
+      break;
+    default:
+      return *trouble = "a compressed bundle of version " + std::to_string(version), false;
+  }
+  if (!head.holds(0, out->header_size))
+    return *trouble = "a compressed bundle is cut inside its header", false;
+  const bool has_size = version != 1;
+  if (has_size && out->total_size < out->header_size)
+    return *trouble = "a compressed bundle says that it has " + std::to_string(out->total_size) + " bytes",
+           false;
+  return true;
+}
+
 Unbundled unbundle(Bytes image) {
   Unbundled result;
-  if (!is_bundle(image) && !is_compressed(image)) {
+  if (!is_bundle(image) && !is_compressed_bundle(image)) {
     result.entries.push_back({"", image});
     return result;
   }
   // Linkers pad between the bundles of their inputs.
   while (image.size > 0) {
-    const std::uint64_t size = is_bundle(image)       ? read_bundle(image, &result)
-                               : is_compressed(image) ? read_compressed(image, &result)
-                                                      : 1;
+    const std::uint64_t size =
+        is_bundle(image) ? read_bundle(image, &result) : read_compressed(image, &result);
     if (size == 0) break;
     image = image.from(size);
     const auto* begin = image.data;
     const auto* next = std::find_if(begin, begin + image.size, [](std::uint8_t byte) { return byte != 0; });
     image = image.from(static_cast<std::uint64_t>(next - begin));
-    if (image.size > 0 && !is_bundle(image) && !is_compressed(image)) {
+    if (image.size > 0 && !is_bundle(image) && !is_compressed_bundle(image)) {
       result.trouble = std::to_string(image.size) + " bytes after a bundle are no bundle";
       break;
     }
   }
   return result;
-}
-
-std::uint64_t content_size_of_image(const void* image) {
-  const std::size_t size = size_of_image(image);
-  CompressedHeader header;
-  std::string ignored;
-  const Bytes all{static_cast<const std::uint8_t*>(image), size};
-  if (size == 0 || !is_compressed(all)) return size;
-  return read_compressed_header(all, &header, &ignored) ? header.content_size : 0;
-}
-
-std::size_t size_of_image(const void* image) {
-  const auto* bytes = static_cast<const std::uint8_t*>(image);
-  if (!bytes) return 0;
-  if (std::memcmp(bytes, ELFMAG, SELFMAG) == 0) return ElfImage::size_of(image);
-  if (std::memcmp(bytes, compressed_magic, 4) == 0) {
-    CompressedHeader header;
-    std::string ignored;
-    const Bytes all{bytes, ~std::size_t{0} >> 1};
-    return read_compressed_header(all, &header, &ignored) ? static_cast<std::size_t>(header.total_size) : 0;
-  }
-  if (std::memcmp(bytes, bundle_magic, bundle_magic_size) == 0) {
-    Unbundled ignored;
-    return static_cast<std::size_t>(read_bundle({bytes, ~std::size_t{0} >> 1}, &ignored));
-  }
-  return 0;
 }
 
 }  // namespace ktrace

@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "hsa.hpp"
 #include "kfd.hpp"
 
 namespace ktrace {
@@ -23,7 +24,8 @@ HostClocks read_host_clocks() {
   return {read_clock(CLOCK_BOOTTIME), read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_REALTIME)};
 }
 
-ktrace_clock_record sample_clock(const HipLibrary& hip, int device, const std::string& bus_id) {
+ktrace_clock_record sample_clock(const HipLibrary& hip, int device, const std::string& bus_id,
+                                 std::uint64_t newest_tick) {
   ktrace_clock_record record{};
   record.device = static_cast<ktrace_u32>(device);
   if (hip.is_software()) {
@@ -31,7 +33,10 @@ ktrace_clock_record sample_clock(const HipLibrary& hip, int device, const std::s
     if (hip.ktrace_softdev_clock) hip.ktrace_softdev_clock(device, &record.realtime, &record.host_ns);
     return record;
   }
-  if (sample_kfd_clock(bus_id, &record)) return record;
+  if (sample_hsa_clock(bus_id, &record) ||
+      (newest_tick != 0 && convert_hsa_tick(bus_id, newest_tick, &record)) ||
+      sample_kfd_clock(bus_id, &record))
+    return record;
   record.method = KTRACE_CLOCK_BOUNDS;
   record.realtime = 0;
   record.host_ns = host_now_ns(hip);

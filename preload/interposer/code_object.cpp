@@ -3,48 +3,14 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <string_view>
 
 #include "annotations.hpp"
+#include "content_hash.hpp"
 #include "elf_image.hpp"
+#include "kernel_code.hpp"
 
 namespace ktrace {
 namespace {
-
-constexpr std::uint64_t descriptor_size = 64;          // of a kernel, in .rodata
-constexpr std::uint64_t descriptor_entry_offset = 16;  // i64, from the descriptor to the code
-constexpr std::string_view descriptor_suffix = ".kd";
-
-const ElfSymbol* find_symbol(const std::vector<ElfSymbol>& symbols, const std::string& name) {
-  const auto found = std::find_if(symbols.begin(), symbols.end(),
-                                  [&](const ElfSymbol& symbol) { return symbol.name == name; });
-  return found == symbols.end() ? nullptr : &*found;
-}
-
-struct CodeRange {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-// The descriptor says where a kernel begins. Its end is its symbol's, or the next function's begin.
-std::optional<CodeRange> code_of(const ElfImage& image, const std::vector<ElfSymbol>& symbols,
-                                 const KernelMetadata& kernel) {
-  const ElfSymbol* descriptor = find_symbol(symbols, kernel.symbol);
-  std::int64_t entry = 0;
-  if (!descriptor ||
-      !image.at_address(descriptor->address, descriptor_size).read(descriptor_entry_offset, &entry))
-    return std::nullopt;
-  CodeRange range;
-  range.begin = descriptor->address + static_cast<std::uint64_t>(entry);
-  range.end = ~std::uint64_t{0};
-  for (const ElfSymbol& symbol : symbols) {
-    if (!symbol.is_function) continue;
-    if (symbol.address == range.begin && symbol.size > 0)
-      return CodeRange{range.begin, range.begin + symbol.size};
-    if (symbol.address > range.begin) range.end = std::min(range.end, symbol.address);
-  }
-  return range;
-}
 
 void add_trouble(CodeObject* object, const std::string& words) {
   object->trouble += (object->trouble.empty() ? "" : "; ") + words;
@@ -54,6 +20,14 @@ void refuse(Kernel* kernel, std::uint32_t reason, std::string words) {
   if (kernel->refusal != 0) return;
   kernel->refusal = reason;
   kernel->refusal_words = std::move(words);
+}
+
+// Metadata that gives one place to two arguments cannot be told which of them it really is.
+bool is_shared(const KernelArgument& argument, const std::vector<KernelArgument>& others) {
+  return std::any_of(others.begin(), others.end(), [&](const KernelArgument& other) {
+    return &other != &argument && other.offset < std::uint64_t{argument.offset} + argument.size &&
+           argument.offset < std::uint64_t{other.offset} + other.size;
+  });
 }
 
 // Resolves KTRACE_LAST_ARGUMENT and checks that the buffer's address lands on an argument that is ours.
@@ -83,6 +57,8 @@ void find_trace_argument(Kernel* kernel) {
                       "`; an explicit argument of 8 bytes, by_value or global_buffer, is needed");
   if (std::uint64_t{argument.offset} + 8 > kernel->metadata.kernarg_size)
     return refuse(kernel, KTRACE_LOSS_ARGUMENT, "its trace argument lies outside its kernarg segment");
+  if (is_shared(argument, arguments) || is_shared(argument, kernel->metadata.hidden_arguments))
+    return refuse(kernel, KTRACE_LOSS_ARGUMENT, "its trace argument shares its place with another argument");
   // A host that does not pass the argument has arrays that end before it.
   if (!kernel->has_placeholder() && kernel->trace_index != last)
     refuse(kernel, KTRACE_LOSS_ARGUMENT,
@@ -131,12 +107,11 @@ void check_unit(Kernel* kernel, const Annotations& annotations) {
   if (shared != annotations.shared_units.end()) refuse(kernel, KTRACE_LOSS_UNIT_KEY, shared->second);
 }
 
-void find_listed_kernels(const ElfImage& image, const std::vector<ElfSymbol>& symbols,
-                         Annotations* annotations, CodeObject* out) {
+void find_listed_kernels(const KernelCode& codes, Annotations* annotations, CodeObject* out) {
   std::size_t missing = 0;
   std::string example;
   for (const KernelMetadata& metadata : annotations->metadata.kernels) {
-    const std::optional<CodeRange> code = code_of(image, symbols, metadata);
+    const std::optional<CodeRange> code = codes.of(metadata.symbol);
     if (!code) {
       if (missing++ == 0) example = metadata.name;
       continue;
@@ -155,23 +130,16 @@ void find_listed_kernels(const ElfImage& image, const std::vector<ElfSymbol>& sy
                          ", such as `" + example + "`");
 }
 
-bool is_descriptor(const ElfSymbol& symbol) {
-  const std::size_t length = descriptor_suffix.size();
-  return symbol.name.size() > length &&
-         symbol.name.compare(symbol.name.size() - length, length, descriptor_suffix) == 0;
-}
-
 // HIP launches by descriptor. Kernels that no metadata lists are kept so that their launches are counted.
-void find_unlisted_kernels(const ElfImage& image, const std::vector<ElfSymbol>& symbols,
-                           Annotations* annotations, CodeObject* out) {
-  std::set<std::string> seen;  // a symbol may be in two tables
-  for (const KernelMetadata& listed : annotations->metadata.kernels) seen.insert(listed.symbol);
-  for (const ElfSymbol& symbol : symbols) {
-    if (!is_descriptor(symbol) || !seen.insert(symbol.name).second) continue;
+void find_unlisted_kernels(const KernelCode& codes, Annotations* annotations, CodeObject* out) {
+  std::set<std::string> listed;
+  for (const KernelMetadata& metadata : annotations->metadata.kernels) listed.insert(metadata.symbol);
+  for (const std::string& descriptor : codes.descriptors()) {
+    if (listed.count(descriptor)) continue;
     KernelMetadata metadata;
-    metadata.name = symbol.name.substr(0, symbol.name.size() - descriptor_suffix.size());
-    metadata.symbol = symbol.name;
-    const std::optional<CodeRange> code = code_of(image, symbols, metadata);
+    metadata.name = kernel_of_descriptor(descriptor);
+    metadata.symbol = descriptor;
+    const std::optional<CodeRange> code = codes.of(descriptor);
     std::unique_ptr<Kernel> kernel = code ? annotated_kernel(metadata, *code, annotations) : nullptr;
     if (!kernel) continue;
     refuse(kernel.get(), KTRACE_LOSS_ARGUMENT, "no metadata lists it, so its arguments are not known");
@@ -180,32 +148,44 @@ void find_unlisted_kernels(const ElfImage& image, const std::vector<ElfSymbol>& 
   }
 }
 
+// Linking units that define one kernel leaves the code of all but the first behind, with its note, where
+// nobody can launch it; or drops the code, and the address that the note speaks of is 0.
+bool is_left_behind(const KernelNote& note, const ElfImage& image) {
+  return note.pc == 0 || image.is_executable(note.pc);
+}
+
 std::ptrdiff_t count_homeless(const Annotations& annotations) {
   return std::count_if(annotations.kernels.begin(), annotations.kernels.end(),
                        [](const KernelNote& note) { return !note.lies_in_a_kernel; });
 }
 
 void find_annotated_kernels(const ElfImage& image, Annotations* annotations, CodeObject* out) {
-  const std::vector<ElfSymbol> symbols = image.symbols();
-  find_listed_kernels(image, symbols, annotations, out);
-  if (count_homeless(*annotations) > 0) find_unlisted_kernels(image, symbols, annotations, out);
-  if (const std::ptrdiff_t homeless = count_homeless(*annotations); homeless > 0)
-    add_trouble(out, "annotations that lie in no kernel's code: " + std::to_string(homeless) + " of " +
+  if (image.is_relocatable()) return add_trouble(out, "it is relocatable, not loadable");
+  const KernelCode codes(image);
+  find_listed_kernels(codes, annotations, out);
+  if (count_homeless(*annotations) == 0) return;
+  find_unlisted_kernels(codes, annotations, out);
+  const auto lost = std::count_if(
+      annotations->kernels.begin(), annotations->kernels.end(),
+      [&](const KernelNote& note) { return !note.lies_in_a_kernel && !is_left_behind(note, image); });
+  if (lost > 0)
+    add_trouble(out, "annotations that lie in no kernel's code: " + std::to_string(lost) + " of " +
                          std::to_string(annotations->kernels.size()));
 }
 
-std::string processor_of(const std::string& target) { return target.substr(0, target.find(':')); }
+constexpr std::size_t sample_count = 64;
+constexpr std::size_t sample_size = 64;
 
-// '+', '-', or 0 where the target leaves the feature open.
-char feature_of(const std::string& target, const std::string& feature) {
-  const std::size_t at = target.find(":" + feature);
-  return at == std::string::npos ? '\0' : target.c_str()[at + 1 + feature.size()];
-}
-
-bool is_generic_for(const std::string& generic, const std::string& processor) {
-  if (generic == "gfx9-4-generic")
-    return processor == "gfx940" || processor == "gfx941" || processor == "gfx942" || processor == "gfx950";
-  return false;
+std::uint64_t fingerprint_of(const ElfImage& image) {
+  const Bytes& file = image.file();
+  std::uint64_t hash = content_hash(file.part(0, std::min(file.size, sample_size)), file.size);
+  bool ignored = false;
+  for (const NoteArea& area : image.note_areas(&ignored)) hash = content_hash(area.bytes, hash);
+  for (std::size_t i = 0; i < sample_count; ++i) {
+    const std::size_t at = file.size / sample_count * i;
+    hash = content_hash(file.part(at, std::min(sample_size, file.size - at)), hash);
+  }
+  return hash;
 }
 
 }  // namespace
@@ -226,7 +206,7 @@ std::unique_ptr<CodeObject> read_code_object(Bytes file) {
   if (annotations.is_damaged) add_trouble(result.get(), "its ELF notes are damaged");
   const std::string& target = annotations.metadata.target;
   const std::size_t at = target.rfind("-gfx");
-  if (at != std::string::npos) result->target = target.substr(at + 1);
+  result->target = at == std::string::npos ? image->target() : target.substr(at + 1);
   // Where nothing concerns us, nothing else is judged.
   if (annotations.kernels.empty()) return result;
   if (annotations.has_damaged_metadata)
@@ -241,16 +221,25 @@ std::unique_ptr<CodeObject> read_code_object(Bytes file) {
   return result;
 }
 
-bool is_target_for(const std::string& target, const std::string& device) {
-  if (target.empty() || device.empty()) return true;
-  const std::string processor = processor_of(device);
-  if (processor_of(target) != processor && !is_generic_for(processor_of(target), processor)) return false;
-  for (const char* feature : {"sramecc", "xnack"}) {
-    const char wanted = feature_of(target, feature);
-    const char has = feature_of(device, feature);
-    if (wanted && has && wanted != has) return false;
-  }
-  return true;
+Glance glance_at(Bytes file) {
+  Glance glance;
+  std::string trouble;
+  const std::optional<ElfImage> image = ElfImage::open(file, &trouble);
+  glance.needs_reading = !image || may_be_annotated(*image);
+  if (!image) return glance;
+  glance.target = image->target();
+  if (!glance.needs_reading) glance.fingerprint = fingerprint_of(*image);
+  return glance;
+}
+
+std::vector<std::string> kernel_names(Bytes file) {
+  std::string trouble;
+  std::vector<std::string> names;
+  const std::optional<ElfImage> image = ElfImage::open(file, &trouble);
+  if (!image) return names;
+  for (const ElfSymbol& symbol : image->symbols())
+    if (std::string name = kernel_of_descriptor(symbol.name); !name.empty()) names.push_back(std::move(name));
+  return names;
 }
 
 }  // namespace ktrace

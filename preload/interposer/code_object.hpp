@@ -31,9 +31,11 @@ struct Kernel {
 
   // Of all launches so far: the most words that a wave attempted, its header's included.
   mutable std::atomic<std::uint32_t> attempted_words{0};
-  // Whether KTRACE_KERNELS asks for it: matching names takes longer than a launch.
+  // Whether its name is asked for: matching names takes longer than a launch.
   enum class Wanted : unsigned char { unknown, yes, no };
   mutable std::atomic<Wanted> wanted{Wanted::unknown};
+  // So far, where single launches are chosen.
+  mutable std::atomic<std::uint64_t> launches{0};
 };
 
 struct CodeObject {
@@ -49,8 +51,15 @@ struct CodeObject {
 
 std::unique_ptr<CodeObject> read_code_object(Bytes file);
 
-// Whether a code object for `target` runs on a device that calls itself `device`: same processor, no feature
-// contradicted.
-bool is_target_for(const std::string& target, const std::string& device);
+// What most code objects need: to be told apart from those with annotations, without reading all of them.
+struct Glance {
+  bool needs_reading = false;     // there are annotations, or something is damaged
+  std::uint64_t fingerprint = 0;  // of its size, its headers, its notes and samples of the rest
+  std::string target;
+};
+Glance glance_at(Bytes file);
+
+// The names of all its kernels, annotated or not, as hosts use them.
+std::vector<std::string> kernel_names(Bytes file);
 
 }  // namespace ktrace

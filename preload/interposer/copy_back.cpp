@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace ktrace {
 namespace {
@@ -26,8 +27,32 @@ std::uint32_t trim(const std::uint8_t* words, std::uint32_t count) {
 
 }  // namespace
 
-Streams streams_of(const ktrace_wave_header& header, std::uint32_t region_log2) {
-  const std::uint64_t region = std::uint64_t{1} << region_log2;
+namespace {
+
+// A ring and its side words have a half of the region each, so they never meet.
+Streams streams_of_ring(const ktrace_wave_header& header, const Layout& layout) {
+  const std::uint64_t half = layout.region_size() / 2;
+  const std::uint64_t ring = half / word_size;
+  const std::uint64_t room = ring - words_of_header;
+  Streams streams{};
+  streams.is_unfinished = header.main_cursor == 0;
+  const std::uint64_t main = header.main_cursor > half ? (header.main_cursor - half) / word_size : 0;
+  const std::int64_t side_bytes = static_cast<std::int64_t>(half) - static_cast<std::int64_t>(word_size) -
+                                  static_cast<std::int32_t>(header.side_cursor);
+  const std::uint64_t side = side_bytes > 0 ? static_cast<std::uint64_t>(side_bytes) / word_size : 0;
+  streams.main_words = static_cast<std::uint32_t>(streams.is_unfinished ? ring : std::min(main, ring));
+  streams.side_words = static_cast<std::uint32_t>(std::min(side, room));
+  // What was overwritten was not to be kept, so the next launch needs no larger regions for it.
+  streams.attempted = std::max(std::min(main, ring), words_of_header + side) * 2;
+  streams.dropped = side > room ? side - room : 0;
+  return streams;
+}
+
+}  // namespace
+
+Streams streams_of(const ktrace_wave_header& header, const Layout& layout) {
+  if (layout.is_ring()) return streams_of_ring(header, layout);
+  const std::uint64_t region = layout.region_size();
   const std::uint64_t capacity = (region - KTRACE_REGION_HEADER) / word_size;
   Streams streams{};
   streams.is_unfinished = header.main_cursor == 0;
@@ -72,7 +97,15 @@ bool CopyBack::check(hipError_t error, const char* what) {
 
 bool CopyBack::synchronize() { return check(m_hip.hipStreamSynchronize(m_stream), "hipStreamSynchronize"); }
 
+void CopyBack::forget_what_a_reset_destroyed() {
+  const std::uint64_t epoch = m_device.epoch();
+  if (std::exchange(m_epoch, epoch) == epoch) return;
+  m_stream = nullptr;
+  for (Arena* arena : {&m_header_arena, &m_main_arena, &m_side_arena}) arena->forget();
+}
+
 bool CopyBack::start(const TraceBuffer& buffer) {
+  forget_what_a_reset_destroyed();
   if (!check(m_hip.hipSetDevice(m_device.index()), "hipSetDevice")) return false;
   // Blocking streams and the null stream wait for each other: ours must never be in between.
   if (!m_stream &&
@@ -135,7 +168,7 @@ bool CopyBack::copy_words(const TraceBuffer& buffer, const Layout& layout, Copie
   if (out->extents.empty()) return true;
   std::uint64_t main_width = 0, side_width = 0;
   for (std::size_t i = 0; i < out->headers.size(); ++i) {
-    const Streams streams = streams_of(out->headers[i], layout.region_log2);
+    const Streams streams = streams_of(out->headers[i], layout);
     out->extents[i].main_words = streams.main_words;
     out->extents[i].side_words = streams.side_words;
     main_width = std::max(main_width, streams.main_words * word_size);
@@ -146,8 +179,8 @@ bool CopyBack::copy_words(const TraceBuffer& buffer, const Layout& layout, Copie
   }
   const std::uint32_t first = out->extents.front().slot;
   const std::uint32_t count = out->extents.back().slot - first + 1;
-  m_main_rows = {first, count, KTRACE_REGION_HEADER, main_width};
-  m_side_rows = {first, count, layout.region_size() - side_width, side_width};
+  m_main_rows = {first, count, layout.main_begin(), main_width};
+  m_side_rows = {first, count, layout.side_end() - side_width, side_width};
   std::uint8_t* main = m_main_arena.hold(m_hip, count * main_width);
   std::uint8_t* side = m_side_arena.hold(m_hip, count * side_width);
   if (!copy_rows(buffer, layout, m_main_rows, main) || !copy_rows(buffer, layout, m_side_rows, side) ||
@@ -161,7 +194,7 @@ bool CopyBack::copy_words(const TraceBuffer& buffer, const Layout& layout, Copie
   for (std::size_t i = 0; i < out->extents.size(); ++i) {
     ktrace_wave_extent& extent = out->extents[i];
     const std::uint8_t* main_row = main + (extent.slot - first) * main_width;
-    if (streams_of(out->headers[i], layout.region_log2).is_unfinished)
+    if (streams_of(out->headers[i], layout).is_unfinished)
       extent.main_words = trim(main_row, extent.main_words);
     append(main_row, extent.main_words);
     const std::uint8_t* side_row =
@@ -174,8 +207,9 @@ bool CopyBack::copy_words(const TraceBuffer& buffer, const Layout& layout, Copie
 bool CopyBack::clear(const TraceBuffer& buffer, const Layout& layout) {
   Rows front = m_main_rows;
   if (front.count == 0) return true;
+  if (layout.is_ring() && !clear_rows(buffer, layout, m_main_rows)) return false;
   front.offset = 0;
-  front.width += KTRACE_REGION_HEADER;
+  front.width = KTRACE_REGION_HEADER + (layout.is_ring() ? 0 : m_main_rows.width);
   return clear_rows(buffer, layout, front) && clear_rows(buffer, layout, m_side_rows) && synchronize();
 }
 

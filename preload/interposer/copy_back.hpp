@@ -27,12 +27,12 @@ struct Streams {
   std::uint64_t dropped;    // those that did not
   bool is_unfinished;  // the end of the main words is not known: they go up to the last one that is not zero
 };
-Streams streams_of(const ktrace_wave_header& header, std::uint32_t region_log2);
+Streams streams_of(const ktrace_wave_header& header, const Layout& layout);
 
 // Belongs to the writer's thread.
 class CopyBack {
  public:
-  CopyBack(const HipLibrary& hip, Device& device) : m_hip(hip), m_device(device) {}
+  CopyBack(const HipLibrary& hip, Device& device) : m_hip(hip), m_device(device), m_epoch(device.epoch()) {}
   CopyBack(const CopyBack&) = delete;
   CopyBack& operator=(const CopyBack&) = delete;
 
@@ -45,6 +45,7 @@ class CopyBack {
   class Arena {
    public:
     std::uint8_t* hold(const HipLibrary& hip, std::size_t size);
+    void forget() { *this = Arena(); }  // without freeing
 
    private:
     std::uint8_t* m_pinned = nullptr;
@@ -57,6 +58,7 @@ class CopyBack {
   };
 
   bool start(const TraceBuffer& buffer);
+  void forget_what_a_reset_destroyed();
   bool copy_control(const TraceBuffer& buffer, const Layout& layout, CopiedDispatch* out);
   bool copy_headers(const TraceBuffer& buffer, const Layout& layout, CopiedDispatch* out);
   bool copy_words(const TraceBuffer& buffer, const Layout& layout, CopiedDispatch* out);
@@ -69,6 +71,7 @@ class CopyBack {
   const HipLibrary& m_hip;
   Device& m_device;
   hipStream_t m_stream = nullptr;
+  std::uint64_t m_epoch = 0;  // of the device, when the stream and the arenas were made
   Arena m_header_arena, m_main_arena, m_side_arena;
   Rows m_main_rows{}, m_side_rows{};  // what the last dispatch used
   std::string m_trouble;

@@ -9,7 +9,8 @@ namespace {
 
 // A bundle that claims more is damaged: it would not fit beside the program in memory either.
 constexpr std::uint64_t largest_content = std::uint64_t{1} << 32;
-constexpr std::uint64_t best_zlib_ratio = 1032;  // of the deflate format
+constexpr std::uint64_t best_zlib_ratio = 1032;      // of the deflate format
+constexpr std::uint64_t best_zstd_ratio = 1u << 16;  // a block of 128 KiB takes at least 4 bytes
 
 // Loaded when a compressed bundle is met, and never linked: the program may bring its own copies.
 template <class Function>
@@ -17,7 +18,11 @@ Function function_of(void* library, const char* name) {
   return reinterpret_cast<Function>(library && real_dlsym() ? real_dlsym()(library, name) : nullptr);
 }
 
-void* open_library(const char* name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
+void* open_library(const char* name) {
+  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!library) dlerror();  // ours, and the application may ask for its own
+  return library;
+}
 
 std::string decompress_zstd(Bytes stream, std::uint64_t content_size, std::vector<std::uint8_t>* content,
                             std::uint64_t* used) {
@@ -34,7 +39,8 @@ std::string decompress_zstd(Bytes stream, std::uint64_t content_size, std::vecto
     return "a bundle compressed with zstd, but there is no libzstd.so.1";
   const std::size_t size = frame_size(stream.data, stream.size);
   // Two sizes that must agree, before so much memory is taken.
-  if (is_error(size) || frame_content(stream.data, stream.size) != content_size)
+  if (is_error(size) || frame_content(stream.data, stream.size) != content_size ||
+      content_size / best_zstd_ratio > size)
     return "a bundle's zstd stream is damaged";
   content->resize(static_cast<std::size_t>(content_size));
   const std::size_t written = run(content->data(), content->size(), stream.data, size);

@@ -68,8 +68,9 @@ ktrace_look_up(void* handle, const char* name, const char* version, const void* 
     // The program's own handle searches the global scope, where we come first.
     const bool is_global = handle == RTLD_DEFAULT || is_our_own(real);
     if (is_our_own(real)) real = search_as_caller(return_address, query);
-    const int library = hip_library_of_function(real);
-    if (library >= 0)
+    const int library = hip_library_of(real);
+    const bool has_table = library >= 0 && hip_library(library).call_path == CallPath::table;
+    if (library >= 0 && !has_table)
       real = find_hook(name, library);
     else if (!is_global)
       return {nullptr, false};

@@ -32,21 +32,27 @@ class ElfImage {
   // None, with the reason in `trouble`, if this is no 64-bit little-endian AMDGPU ELF with readable tables.
   static std::optional<ElfImage> open(Bytes file, std::string* trouble);
 
-  // The size of an ELF that is known by its address alone; 0 if it is none. Reads only the tables' own
-  // headers.
-  static std::size_t size_of(const void* image);
+  // The size of the ELF whose tables `image` holds, as they claim; 0 if it is none.
+  static std::size_t size_of(Bytes image);
+  static std::uint64_t end_of_tables(const Elf64_Ehdr& header);
 
   const Bytes& file() const { return m_file; }
-  std::uint32_t flags() const { return m_header.e_flags; }
+  // As far as the header tells it: "gfx942:sramecc+:xnack-", or "".
+  std::string target() const;
+  // Before linking: HIP does not load it.
+  bool is_relocatable() const { return m_header.e_type == ET_REL; }
   // Of sections if there are any, else of segments: a segment joins sections of different alignment.
-  std::vector<NoteArea> note_areas() const;
+  // `damaged` is set if one leaves the file.
+  std::vector<NoteArea> note_areas(bool* damaged) const;
   std::vector<ElfSymbol> symbols() const;
   // The file's bytes at a loaded address; empty where the file has none.
   Bytes at_address(std::uint64_t address, std::uint64_t length) const;
+  bool is_executable(std::uint64_t address) const;
 
  private:
   explicit ElfImage(Bytes file) : m_file(file) {}
   bool read_tables(std::string* trouble);
+  void read_sections();
   void append_symbols(std::uint64_t table, std::uint64_t count, Bytes strings,
                       std::vector<ElfSymbol>* out) const;
   void append_dynamic_symbols(std::vector<ElfSymbol>* out) const;

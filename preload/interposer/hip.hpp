@@ -46,6 +46,17 @@ struct hipKernelNodeParams {
   unsigned sharedMemBytes;
 };
 
+struct hipGraphNodeParams {
+  int type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];
+    hipKernelNodeParams kernel;
+  };
+  long long reserved2;
+};
+static_assert(sizeof(hipKernelNodeParams) == 64 && sizeof(hipGraphNodeParams) == 256);
+
 struct hipLaunchParams {
   void* func;
   Dim3 gridDim, blockDim;
@@ -64,13 +75,20 @@ struct hipFunctionLaunchParams {
 inline constexpr hipError_t hip_success = 0;
 inline constexpr hipError_t hip_error_shared_object_init_failed = 303;
 inline constexpr hipError_t hip_error_not_ready = 600;
+inline constexpr hipError_t hip_error_capture_invalidated = 901;
+inline constexpr hipError_t hip_error_capture_unjoined = 904;
 
 inline constexpr int hip_memcpy_host_to_device = 1;
 inline constexpr int hip_memcpy_device_to_host = 2;
+inline constexpr int hip_memcpy_device_to_device = 3;
 inline constexpr unsigned hip_stream_non_blocking = 1;
 inline constexpr unsigned hip_event_disable_timing = 2;
+inline constexpr unsigned hip_host_malloc_mapped = 2;
+inline constexpr unsigned hip_host_malloc_coherent = 0x40000000;
 inline constexpr int hip_capture_mode_relaxed = 2;
 inline constexpr int hip_capture_status_none = 0;
+inline constexpr int hip_node_type_kernel = 0;
+inline constexpr int hip_node_type_graph = 4;
 
 inline constexpr int hip_attribute_clock_rate = 5;  // kHz
 inline constexpr int hip_attribute_multiprocessor_count = 63;
@@ -160,13 +178,32 @@ struct DeviceProperties {
   X(hipError_t, hipGraphKernelNodeSetParams, (hipGraphNode_t, const hipKernelNodeParams*))                   \
   X(hipError_t, hipGraphExecKernelNodeSetParams,                                                             \
     (hipGraphExec_t, hipGraphNode_t, const hipKernelNodeParams*))                                            \
+  X(hipError_t, hipGraphAddNode,                                                                             \
+    (hipGraphNode_t*, hipGraph_t, const hipGraphNode_t*, std::size_t, hipGraphNodeParams*))                  \
+  X(hipError_t, hipGraphNodeSetParams, (hipGraphNode_t, hipGraphNodeParams*))                                \
+  X(hipError_t, hipGraphExecNodeSetParams, (hipGraphExec_t, hipGraphNode_t, hipGraphNodeParams*))            \
+  X(hipError_t, hipGraphInstantiate, (hipGraphExec_t*, hipGraph_t, hipGraphNode_t*, char*, std::size_t))     \
+  X(hipError_t, hipGraphInstantiateWithFlags, (hipGraphExec_t*, hipGraph_t, unsigned long long))             \
+  X(hipError_t, hipGraphInstantiateWithParams, (hipGraphExec_t*, hipGraph_t, void*))                         \
+  X(hipError_t, hipGraphExecUpdate, (hipGraphExec_t, hipGraph_t, hipGraphNode_t*, int*))                     \
+  X(hipError_t, hipGraphExecChildGraphNodeSetParams, (hipGraphExec_t, hipGraphNode_t, hipGraph_t))           \
+  X(hipError_t, hipGraphNodeSetEnabled, (hipGraphExec_t, hipGraphNode_t, unsigned))                          \
+  X(hipError_t, hipGraphLaunch, (hipGraphExec_t, hipStream_t))                                               \
+  X(hipError_t, hipGraphLaunch_spt, (hipGraphExec_t, hipStream_t))                                           \
+  X(hipError_t, hipGraphExecDestroy, (hipGraphExec_t))                                                       \
+  X(hipError_t, hipGraphDestroy, (hipGraph_t))                                                               \
+  X(hipError_t, hipStreamEndCapture, (hipStream_t, hipGraph_t*))                                             \
+  X(hipError_t, hipStreamEndCapture_spt, (hipStream_t, hipGraph_t*))                                         \
   X(hipError_t, hipStreamBeginCapture, (hipStream_t, int))                                                   \
   X(hipError_t, hipStreamBeginCapture_spt, (hipStream_t, int))                                               \
   X(hipError_t, hipStreamBeginCaptureToGraph,                                                                \
     (hipStream_t, hipGraph_t, const hipGraphNode_t*, const void*, std::size_t, int))                         \
   X(hipError_t, hipStreamDestroy, (hipStream_t))                                                             \
   X(hipError_t, hipDeviceReset, ())                                                                          \
-  X(hipError_t, hipGetProcAddress, (const char*, void**, int, std::uint64_t, int*))
+  X(hipError_t, hipGetProcAddress, (const char*, void**, int, std::uint64_t, int*))                          \
+  X(hipError_t, hipGetProcAddress_spt, (const char*, void**, int, std::uint64_t, int*))                      \
+  X(hipError_t, hipGetDriverEntryPoint, (const char*, void**, unsigned long long, int*))                     \
+  X(hipError_t, hipGetDriverEntryPoint_spt, (const char*, void**, unsigned long long, int*))
 
 // Functions that only we call.
 #define KTRACE_HIP_USED(X)                                                                          \
@@ -175,6 +212,12 @@ struct DeviceProperties {
   X(hipError_t, hipLibraryGetKernelCount, (unsigned*, hipLibrary_t))                                \
   X(hipError_t, hipKernelGetName, (const char**, hipKernel_t))                                      \
   X(hipError_t, hipStreamIsCapturing, (hipStream_t, int*))                                          \
+  X(hipError_t, hipStreamGetCaptureInfo_v2,                                                         \
+    (hipStream_t, int*, unsigned long long*, hipGraph_t*, const hipGraphNode_t**, std::size_t*))    \
+  X(hipError_t, hipGraphGetNodes, (hipGraph_t, hipGraphNode_t*, std::size_t*))                      \
+  X(hipError_t, hipGraphNodeGetType, (hipGraphNode_t, int*))                                        \
+  X(hipError_t, hipGraphKernelNodeGetParams, (hipGraphNode_t, hipKernelNodeParams*))                \
+  X(hipError_t, hipGraphChildGraphNodeGetGraph, (hipGraphNode_t, hipGraph_t*))                      \
   X(hipError_t, hipThreadExchangeStreamCaptureMode, (int*))                                         \
   X(hipError_t, hipPeekAtLastError, ())                                                             \
   X(hipError_t, hipGetLastError, ())                                                                \
@@ -182,6 +225,7 @@ struct DeviceProperties {
   X(hipError_t, hipFree, (void*))                                                                   \
   X(hipError_t, hipHostMalloc, (void**, std::size_t, unsigned))                                     \
   X(hipError_t, hipHostFree, (void*))                                                               \
+  X(hipError_t, hipHostGetDevicePointer, (void**, void*, unsigned))                                 \
   X(hipError_t, hipMemcpyAsync, (void*, const void*, std::size_t, int, hipStream_t))                \
   X(hipError_t, hipMemcpy2DAsync,                                                                   \
     (void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int, hipStream_t))     \

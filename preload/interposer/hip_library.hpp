@@ -1,6 +1,8 @@
 // The HIP runtimes of this process: one entry per loaded copy, and which of them a caller means.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 
 #include "hip.hpp"
@@ -11,10 +13,35 @@ namespace ktrace {
 // bound to.
 inline constexpr int most_hip_libraries = 4;
 
+// Where the calls of a copy are handled.
+enum class CallPath {
+  symbols,         // in the functions that the loader binds callers to
+  table_expected,  // the copy is going to register its table within its first call, and that call goes to it
+  table            // in the copy's API table; the functions that callers are bound to only pass on
+};
+
+// HipFunctions are what we call: the table's own entries once there is a table, so that a profiler which has
+// put itself in front of them sees the application's calls alone.
 struct HipLibrary : HipFunctions {
   int index = 0;
   std::string path;
+  std::uintptr_t base = 0;
+  HipFunctions exported;  // what callers would be bound to without us
+  std::atomic<CallPath> call_path{CallPath::symbols};
+
   bool is_software() const { return ktrace_softdev_now_ns != nullptr; }
+};
+
+// Around a call that was passed on: a copy whose first call has registered no table never will.
+class PassedOn {
+ public:
+  explicit PassedOn(HipLibrary& hip) : m_hip(hip) {}
+  ~PassedOn();
+  PassedOn(const PassedOn&) = delete;
+  PassedOn& operator=(const PassedOn&) = delete;
+
+ private:
+  HipLibrary& m_hip;
 };
 
 // The name of an error, as HIP gives it.
@@ -23,11 +50,41 @@ std::string error_words(const HipLibrary& hip, hipError_t error);
 // By index, for hooks that belong to one copy. Index 0 without any HIP at all is a table of null pointers.
 HipLibrary& hip_library(int index);
 
-// The copy that the code at `return_address` is bound to for `name`; 0 where that cannot be told.
-int hip_library_of_caller(const void* return_address, const char* name);
+// Where a call goes.
+struct Binding {
+  int library = 0;           // an index, or -1: one copy more than we can tell apart
+  void* function = nullptr;  // of that copy
+};
 
-// The copy that `address`, a function of it, belongs to; -1 if it is none, or one too many.
-int hip_library_of_function(const void* address);
+// What the code at `return_address` is bound to for `name`; library 0 where that cannot be told.
+Binding binding_of_caller(const void* return_address, const char* name);
+
+// The copy that `address`, a function or the table of it, belongs to; -1 if it is none, or one too many.
+int hip_library_of(const void* address);
+
+// As hip_library_of, for a copy whose file may have any name because its table tells what it is.
+int hip_library_of_table(const void* table);
+
+// Counted where they are met, which may be before there is a session to tell.
+class UnseenCount {
+ public:
+  void add() { ++m_seen; }
+  // What came since it was asked last.
+  std::uint64_t take() {
+    const std::uint64_t seen = m_seen;
+    return m_taken == seen ? 0 : seen - m_taken.exchange(seen);
+  }
+  void restart_in_child() { m_taken = 0; }
+
+ private:
+  std::atomic<std::uint64_t> m_seen{0}, m_taken{0};
+};
+
+struct UnseenLibraries {
+  UnseenCount unbound;   // opened as RTLD_DEEPBIND, which was taken away
+  UnseenCount unhooked;  // copies of HIP past the most
+};
+UnseenLibraries& unseen_libraries();
 
 // Around fork, so that the child does not inherit a lock whose owner it does not have.
 void lock_hip_libraries_for_fork();

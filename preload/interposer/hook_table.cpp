@@ -15,7 +15,9 @@ HookScope::~HookScope() { --hook_depth; }
 
 #define KTRACE_DECLARE_HOOK(Result, name, parameters) \
   template <int Library>                              \
-  Result name##_hook parameters noexcept;
+  Result name##_hook parameters noexcept;             \
+  template <int Library>                              \
+  Result name##_bound parameters noexcept;
 KTRACE_HIP_HOOKED(KTRACE_DECLARE_HOOK)
 #undef KTRACE_DECLARE_HOOK
 
@@ -23,17 +25,26 @@ namespace {
 
 struct HookEntry {
   const char* name;
-  void* by_library[most_hip_libraries];
+  void* bound[most_hip_libraries];  // by library
+  void* in_table[most_hip_libraries];
 };
 
-#define KTRACE_HOOK_ENTRY(Result, name, parameters)                             \
-  {#name,                                                                       \
-   {reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<0>)), \
-    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<1>)), \
-    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<2>)), \
-    reinterpret_cast<void*>(static_cast<Result(*) parameters>(name##_hook<3>))}},
+#define KTRACE_ADDRESS(Result, function, parameters) \
+  reinterpret_cast<void*>(static_cast<Result(*) parameters>(function))
+#define KTRACE_HOOK_ENTRY(Result, name, parameters)                                                         \
+  {#name,                                                                                                   \
+   {KTRACE_ADDRESS(Result, name##_bound<0>, parameters),                                                    \
+    KTRACE_ADDRESS(Result, name##_bound<1>, parameters),                                                    \
+    KTRACE_ADDRESS(Result, name##_bound<2>, parameters),                                                    \
+    KTRACE_ADDRESS(Result, name##_bound<3>, parameters)},                                                   \
+   {KTRACE_ADDRESS(Result, name##_hook<0>, parameters), KTRACE_ADDRESS(Result, name##_hook<1>, parameters), \
+    KTRACE_ADDRESS(Result, name##_hook<2>, parameters),                                                     \
+    KTRACE_ADDRESS(Result, name##_hook<3>, parameters)}},
 const HookEntry entries[] = {KTRACE_HIP_HOOKED(KTRACE_HOOK_ENTRY)};
 #undef KTRACE_HOOK_ENTRY
+#undef KTRACE_ADDRESS
+
+bool is_library(int index) { return index >= 0 && index < most_hip_libraries; }
 
 const HookEntry* find_entry(const char* name) {
   // Nearly every name that a program looks up is somebody else's.
@@ -51,20 +62,27 @@ bool is_hooked(const char* name) { return find_entry(name) != nullptr; }
 
 void* find_hook(const char* name, int library) {
   const HookEntry* entry = find_entry(name);
-  return entry && library >= 0 && library < most_hip_libraries ? entry->by_library[library] : nullptr;
+  return entry && is_library(library) ? entry->bound[library] : nullptr;
+}
+
+void* find_table_hook(const char* name, int library) {
+  const HookEntry* entry = find_entry(name);
+  return entry && is_library(library) ? entry->in_table[library] : nullptr;
 }
 
 void replace_by_hook(const char* name, void** function, const HipLibrary& hip) {
-  if (!function || !*function) return;
+  if (!name || !function || !*function) return;
   // HIP may have chosen the per-thread spelling: what it chose decides.
   const std::string per_thread = std::string(name) + "_spt";
 #define KTRACE_REPLACE(Result, hooked, parameters)                  \
   if ((per_thread == #hooked || std::strcmp(name, #hooked) == 0) && \
-      *function == reinterpret_cast<void*>(hip.hooked)) {           \
+      *function == reinterpret_cast<void*>(hip.exported.hooked)) {  \
     *function = find_hook(#hooked, hip.index);                      \
     return;                                                         \
   }
-  KTRACE_HIP_HOOKED(KTRACE_REPLACE)
+  if (hip.call_path != CallPath::table) {
+    KTRACE_HIP_HOOKED(KTRACE_REPLACE)
+  }
 #undef KTRACE_REPLACE
 }
 

@@ -1,14 +1,12 @@
 // Calls that launch kernels.
+#include <memory>
+#include <vector>
+
 #include "hooks.hpp"
 #include "launch.hpp"
 
 namespace ktrace {
 namespace {
-
-// HIP's own rule for the `_spt` calls: no stream means the calling thread's.
-hipStream_t per_thread(hipStream_t stream) {
-  return stream == stream_null || stream == stream_legacy ? stream_per_thread : stream;
-}
 
 LaunchRequest host_launch(const void* function, Dim3 grid, Dim3 block, void** args, std::size_t shared,
                           hipStream_t stream) {
@@ -42,21 +40,46 @@ LaunchRequest config_launch(const HIP_LAUNCH_CONFIG* config, hipFunction_t funct
                        config->hStream, params, extra);
 }
 
-LaunchRequest untraced_request(const void* function, bool is_host_function) {
-  LaunchRequest request;
-  request.function = function;
-  request.is_host_function = is_host_function;
-  return request;
+LaunchRequest request_of(const hipLaunchParams& entry) {
+  return host_launch(entry.func, entry.gridDim, entry.blockDim, entry.args, entry.sharedMem, entry.stream);
 }
 
-// A node's function is a host function or a hipFunction_t: no handle is both.
-void count_node(Session& session, const hipKernelNodeParams* params) {
-  if (!params) return;
-  session.guarded([&] {
-    const bool is_host = session.registry().find_host_function(params->func).is_known;
-    count_untraced(session, untraced_request(params->func, is_host), "a graph's kernel node");
-  });
+LaunchRequest request_of(const hipFunctionLaunchParams& entry) {
+  return module_launch(entry.function, {entry.gridDimX, entry.gridDimY, entry.gridDimZ},
+                       {entry.blockDimX, entry.blockDimY, entry.blockDimZ}, entry.sharedMemBytes,
+                       entry.hStream, entry.kernelParams, nullptr);
 }
+
+void set_arguments(hipLaunchParams* entry, void** params) { entry->args = params; }
+void set_arguments(hipFunctionLaunchParams* entry, void** params) { entry->kernelParams = params; }
+
+// A list of launches, each on its own stream and so on its own device, rewritten in a list of ours.
+template <class Params>
+class TracedList {
+ public:
+  TracedList(Session& session, const HipLibrary& hip, Params* list, std::size_t count) noexcept
+      : m_given(list) {
+    if (!list) return;
+    session.guarded([&] {
+      m_own.assign(list, list + count);
+      for (Params& entry : m_own) {
+        m_launches.push_back(std::make_unique<TracedLaunch>(session, hip, request_of(entry)));
+        set_arguments(&entry, m_launches.back()->params());
+      }
+      m_is_complete = true;
+    });
+  }
+  Params* get() { return m_is_complete ? m_own.data() : m_given; }
+  void finish(hipError_t result) noexcept {
+    for (const auto& launch : m_launches) launch->finish(result);
+  }
+
+ private:
+  Params* m_given;
+  std::vector<Params> m_own;
+  std::vector<std::unique_ptr<TracedLaunch>> m_launches;
+  bool m_is_complete = false;
+};
 
 }  // namespace
 
@@ -152,36 +175,16 @@ KTRACE_HCC_LAUNCH_HOOK(hipHccModuleLaunchKernel)
 KTRACE_HCC_LAUNCH_HOOK(
     _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_)
 
-// Lists of launches on several devices, and graphs, go to HIP as they are; what is annotated in them is
-// counted.
-#define KTRACE_COUNTED_HOOK(name, parameters, arguments, count_statement) \
-  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, {        \
-    count_statement;                                                      \
-    return hip.name arguments;                                            \
-  })
-KTRACE_COUNTED_HOOK(hipLaunchCooperativeKernelMultiDevice,
-                    (hipLaunchParams * list, int count, unsigned flags), (list, count, flags),
-                    for (int i = 0; list && i < count; ++i)
-                        count_untraced(*session, untraced_request(list[i].func, true),
-                                       "hipLaunchCooperativeKernelMultiDevice"))
-KTRACE_COUNTED_HOOK(hipExtLaunchMultiKernelMultiDevice, (hipLaunchParams * list, int count, unsigned flags),
-                    (list, count, flags),
-                    for (int i = 0; list && i < count; ++i)
-                        count_untraced(*session, untraced_request(list[i].func, true),
-                                       "hipExtLaunchMultiKernelMultiDevice"))
-KTRACE_COUNTED_HOOK(hipModuleLaunchCooperativeKernelMultiDevice,
-                    (hipFunctionLaunchParams * list, unsigned count, unsigned flags), (list, count, flags),
-                    for (unsigned i = 0; list && i < count; ++i)
-                        count_untraced(*session, untraced_request(list[i].function, false),
-                                       "hipModuleLaunchCooperativeKernelMultiDevice"))
-KTRACE_COUNTED_HOOK(hipGraphAddKernelNode,
-                    (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* dependencies,
-                     std::size_t count, const hipKernelNodeParams* params),
-                    (node, graph, dependencies, count, params), count_node(*session, params))
-KTRACE_COUNTED_HOOK(hipGraphKernelNodeSetParams, (hipGraphNode_t node, const hipKernelNodeParams* params),
-                    (node, params), count_node(*session, params))
-KTRACE_COUNTED_HOOK(hipGraphExecKernelNodeSetParams,
-                    (hipGraphExec_t graph, hipGraphNode_t node, const hipKernelNodeParams* params),
-                    (graph, node, params), count_node(*session, params))
+#define KTRACE_LIST_HOOK(name, Params, Count)                                                         \
+  KTRACE_HOOK_WITH_BODY(                                                                              \
+      hipError_t, name, (Params * list, Count count, unsigned flags), (list, count, flags), {         \
+        TracedList<Params> own(*session, hip, list, count > 0 ? static_cast<std::size_t>(count) : 0); \
+        const hipError_t result = hip.name(own.get(), count, flags);                                  \
+        own.finish(result);                                                                           \
+        return result;                                                                                \
+      })
+KTRACE_LIST_HOOK(hipLaunchCooperativeKernelMultiDevice, hipLaunchParams, int)
+KTRACE_LIST_HOOK(hipExtLaunchMultiKernelMultiDevice, hipLaunchParams, int)
+KTRACE_LIST_HOOK(hipModuleLaunchCooperativeKernelMultiDevice, hipFunctionLaunchParams, unsigned)
 
 }  // namespace ktrace

@@ -1,6 +1,7 @@
 // Calls by which code objects and kernels come and go, and a few by which a program shows that it uses HIP at
 // all.
 #include <algorithm>
+#include <utility>
 
 #include "hooks.hpp"
 
@@ -40,8 +41,17 @@ KTRACE_HOOK(hipModuleLoadDataEx,
             (module, image, count, options, values), session->registry().add_module(*module, image))
 KTRACE_HOOK(hipModuleLoadFatBinary, (hipModule_t * module, const void* image), (module, image),
             session->registry().add_module(*module, image))
-// Before, because another thread may get the same handle for a new module as soon as HIP has let go of it.
-KTRACE_HOOK_BEFORE(hipModuleUnload, (hipModule_t module), (module), session->registry().remove_module(module))
+#define KTRACE_UNLOAD_HOOK(name, Handle)                                                                  \
+  KTRACE_HOOK_WITH_BODY(hipError_t, name, (Handle handle), (handle), {                                    \
+    Registry::TakenModule taken;                                                                          \
+    session->guarded([&] { taken = session->registry().take_module(handle); });                           \
+    const hipError_t result = hip.name(handle);                                                           \
+    if (result != hip_success) session->guarded([&] { session->registry().put_back(std::move(taken)); }); \
+    return result;                                                                                        \
+  })
+KTRACE_UNLOAD_HOOK(hipModuleUnload, hipModule_t)
+KTRACE_UNLOAD_HOOK(hipLibraryUnload, hipLibrary_t)
+
 KTRACE_HOOK(hipModuleGetFunction, (hipFunction_t * function, hipModule_t module, const char* name),
             (function, module, name), session->registry().add_function(module, *function, name))
 KTRACE_HOOK(hipGetFuncBySymbol, (hipFunction_t * function, const void* host_function),
@@ -59,8 +69,6 @@ KTRACE_HOOK(hipLibraryLoadFromFile,
              unsigned jit_count, void* options, void** values, unsigned count),
             (library, path, jit_options, jit_values, jit_count, options, values, count),
             session->registry().add_module_file(*library, path))
-KTRACE_HOOK_BEFORE(hipLibraryUnload, (hipLibrary_t library), (library),
-                   session->registry().remove_module(library))
 KTRACE_HOOK(hipLibraryGetKernel, (hipKernel_t * kernel, hipLibrary_t library, const char* name),
             (kernel, library, name), session->registry().add_function(library, *kernel, name))
 KTRACE_HOOK(hipLibraryEnumerateKernels, (hipKernel_t * kernels, unsigned count, hipLibrary_t library),
@@ -90,20 +98,29 @@ KTRACE_HOOK_WITH_BODY(void, __hipUnregisterFatBinary, (void** handle), (handle),
   hip.__hipUnregisterFatBinary(handle);
 })
 
-KTRACE_HOOK(hipStreamBeginCapture, (hipStream_t stream, int mode), (stream, mode),
-            session->on_capture_begun())
-KTRACE_HOOK(hipStreamBeginCapture_spt, (hipStream_t stream, int mode), (stream, mode),
-            session->on_capture_begun())
-KTRACE_HOOK(hipStreamBeginCaptureToGraph,
-            (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t* dependencies, const void* data,
-             std::size_t count, int mode),
-            (stream, graph, dependencies, data, count, mode), session->on_capture_begun())
 KTRACE_HOOK_BEFORE(hipStreamDestroy, (hipStream_t stream), (stream), session->streams().forget(stream))
-KTRACE_HOOK(hipDeviceReset, (), (), session->on_device_reset(hip))
+
+#define KTRACE_RESET_HOOK(name, parameters, arguments, device)     \
+  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, { \
+    Session::Reset reset(*session, hip, device);                   \
+    const hipError_t result = hip.name arguments;                  \
+    reset.finish(result);                                          \
+    return result;                                                 \
+  })
+KTRACE_RESET_HOOK(hipDeviceReset, (), (), std::nullopt)
 
 // In symbol mode what HIP answers are its own functions; the application is to get ours.
 KTRACE_HOOK(hipGetProcAddress,
             (const char* name, void** function, int version, std::uint64_t flags, int* query),
             (name, function, version, flags, query), replace_by_hook(name, function, hip))
+KTRACE_HOOK(hipGetProcAddress_spt,
+            (const char* name, void** function, int version, std::uint64_t flags, int* query),
+            (name, function, version, flags, query), replace_by_hook(name, function, hip))
+KTRACE_HOOK(hipGetDriverEntryPoint,
+            (const char* name, void** function, unsigned long long flags, int* query),
+            (name, function, flags, query), replace_by_hook(name, function, hip))
+KTRACE_HOOK(hipGetDriverEntryPoint_spt,
+            (const char* name, void** function, unsigned long long flags, int* query),
+            (name, function, flags, query), replace_by_hook(name, function, hip))
 
 }  // namespace ktrace

@@ -6,13 +6,12 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 
+#include "bus_address.hpp"
 #include "file_descriptor.hpp"
 #include "program.hpp"
 
@@ -32,16 +31,6 @@ constexpr unsigned long get_clock_counters = 0xC0284B05ul;
 constexpr int tries = 10;
 
 constexpr char topology[] = "/sys/class/kfd/kfd/topology/nodes";
-
-struct BusAddress {
-  unsigned domain, location;
-};
-
-std::optional<BusAddress> parse_bus_id(const std::string& bus_id) {
-  unsigned domain, bus, device, function;
-  if (std::sscanf(bus_id.c_str(), "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4) return std::nullopt;
-  return BusAddress{domain, bus << 8 | device << 3 | function};
-}
 
 // The value in a line `name value`; 0 if there is none.
 std::uint64_t property(const std::string& text, const std::string& name) {

@@ -12,15 +12,6 @@ FoundFunction find_function(Session& session, const LaunchRequest& request) {
                                   : session.registry().find_function(request.function);
 }
 
-bool is_wanted(const Kernel& kernel, const Config& config) {
-  Kernel::Wanted wanted = kernel.wanted;
-  if (wanted == Kernel::Wanted::unknown) {
-    wanted = is_kernel_wanted(config, kernel.metadata.name) ? Kernel::Wanted::yes : Kernel::Wanted::no;
-    kernel.wanted = wanted;
-  }
-  return wanted == Kernel::Wanted::yes;
-}
-
 }  // namespace
 
 TracedLaunch::TracedLaunch(Session& session, const HipLibrary& hip, const LaunchRequest& request) noexcept
@@ -29,12 +20,18 @@ TracedLaunch::TracedLaunch(Session& session, const HipLibrary& hip, const Launch
 }
 
 void TracedLaunch::begin() {
+  if (m_session.is_left_by_parent(m_hip)) return pass_after_fork();
+  if (m_session.is_capturing()) {
+    m_capture = capture_of_stream(m_session, m_hip, m_request.stream);
+    if (m_capture == Capture::active) return pass_into_capture();
+  }
   m_launch = m_session.status().add_launch();
   m_kernel = find_kernel();
   if (!m_kernel) return;
   m_session.status().add_annotated_launch();
   if (can_be_traced() && prepare_buffer()) {
     m_pending->record.launched_ns = host_now_ns(m_hip);
+    if (HangWatch* hang = m_session.hang()) hang->announce(*m_pending, *m_pending->buffer);
     return;
   }
   m_arguments.insert_null(*m_kernel);
@@ -46,25 +43,43 @@ const Kernel* TracedLaunch::find_kernel() {
   m_is_unseen = !found.is_known;
   const FunctionBuilds* builds = found.builds;
   if (!builds) return nullptr;
-  m_device_index = device_of_stream();
+  m_stream = m_session.streams().facts_of(m_hip, m_request.stream);
   if (builds->builds.size() == 1) return builds->builds.front().kernel;
-  return builds->pick(m_session.device(m_hip, m_device_index).facts().target);
+  return builds->pick(m_session.device(m_hip, m_stream.device).facts().target);
 }
 
-int TracedLaunch::device_of_stream() {
-  const bool is_default = m_request.stream == stream_null || m_request.stream == stream_legacy ||
-                          m_request.stream == stream_per_thread;
-  if (!is_default && m_hip.hipGetStreamDeviceId) {
-    const int device = m_hip.hipGetStreamDeviceId(m_request.stream);
-    if (device >= 0) return device;
-  }
-  int current = 0;
-  m_hip.hipGetDevice(&current);
-  return current;
+// HIP may answer no call of ours any more, so even the kernel's build for this device cannot be asked for.
+void TracedLaunch::pass_after_fork() {
+  m_session.status().add_launch();
+  const FoundFunction found = find_function(m_session, m_request);
+  m_is_unseen = !found.is_known;
+  if (!found.builds) return;
+  for (const FunctionBuilds::Build& build : found.builds->builds)
+    if (build.kernel) m_kernel = build.kernel;
+  if (!m_kernel) return;
+  m_session.status().add_annotated_launch();
+  m_is_forked = true;
+  m_arguments.insert_null(*m_kernel);
+}
+
+// The kernel gets a null slot, and nothing else happens on the stream: each replay of the graph is a launch.
+void TracedLaunch::pass_into_capture() {
+  m_is_captured = true;
+  const Kernel* kernel = find_kernel();
+  m_is_unseen = false;
+  if (!kernel) return;
+  m_arguments.insert_null(*kernel);
+  int status = hip_capture_status_none;
+  unsigned long long id = 0;
+  hipGraph_t graph = nullptr;
+  if (m_hip.hipStreamGetCaptureInfo_v2 &&
+      m_hip.hipStreamGetCaptureInfo_v2(m_request.stream, &status, &id, &graph, nullptr, nullptr) ==
+          hip_success)
+    m_session.graphs().note_device(m_hip, graph, m_stream.device);
 }
 
 bool TracedLaunch::can_be_traced() {
-  if (!is_wanted(*m_kernel, m_session.config())) return m_session.status().add_unselected_launch(), false;
+  if (!m_session.selection().wants_launch(*m_kernel)) return false;
   if (m_kernel->refusal != 0) {
     lose(static_cast<ktrace_loss_reason>(m_kernel->refusal), m_kernel->refusal_words);
     return false;
@@ -73,14 +88,31 @@ bool TracedLaunch::can_be_traced() {
     lose(KTRACE_LOSS_WRITE_FAILED, "the recording could not be written");
     return false;
   }
-  int capture = hip_capture_status_none;
-  if (m_session.has_captured() && m_hip.hipStreamIsCapturing &&
-      (m_hip.hipStreamIsCapturing(m_request.stream, &capture) != hip_success ||
-       capture != hip_capture_status_none)) {
-    lose(KTRACE_LOSS_CAPTURE, "it was launched during stream capture");
-    return false;
-  }
-  return true;
+  return is_outside_of_capture();
+}
+
+bool TracedLaunch::is_outside_of_capture() {
+  if (!m_capture) m_capture = capture_of_stream(m_session, m_hip, m_request.stream);
+  if (m_capture == Capture::none) return true;
+  lose(KTRACE_LOSS_CAPTURE, m_capture == Capture::active  // begun through a call that we did not see
+                                ? "it was launched during stream capture"
+                                : "HIP did not say whether its stream takes part in a capture");
+  return false;
+}
+
+// Waits only where the user asked for that, and never while a graph is made: other threads may be needed to
+// finish it.
+Acquired TracedLaunch::acquire_buffer(Device& device, const Layout& wanted) {
+  Acquired acquired = device.acquire(wanted);
+  if (acquired.buffer || acquired.refusal != KTRACE_LOSS_POOL_EXHAUSTED) return acquired;
+  if (device.has_surplus()) m_session.recorder().sweep(device);
+  const Config& config = m_session.config();
+  if (config.on_full != OnFull::wait || m_session.is_capturing() || m_hip.is_software()) return acquired;
+  const std::uint64_t before = read_host_clocks().monotonic_ns;
+  acquired = device.acquire_within(wanted, config.on_full_ms * 1'000'000);
+  m_session.status().count(&ktrace_status::waited_launches);
+  m_session.status().count(&ktrace_status::waited_ns, read_host_clocks().monotonic_ns - before);
+  return acquired;
 }
 
 bool TracedLaunch::prepare_buffer() {
@@ -90,10 +122,11 @@ bool TracedLaunch::prepare_buffer() {
   std::string trouble;
   if (!m_arguments.insert(*m_kernel, 0, &trouble)) return lose(KTRACE_LOSS_ARGUMENT, trouble), false;
 
-  Device& device = m_session.device(m_hip, m_device_index);
+  Device& device = m_session.device(m_hip, m_stream.device);
   const std::uint32_t attempted_words = m_kernel->attempted_words.load();
-  const Layout wanted = choose_layout(m_request.shape, config, attempted_words);
-  Acquired acquired = device.acquire(wanted);
+  Layout wanted = choose_layout(m_request.shape, config, attempted_words);
+  wanted.flags = control_flags(config, m_kernel->note);
+  Acquired acquired = acquire_buffer(device, wanted);
   if (!acquired.buffer) {
     lose(acquired.refusal, acquired.refusal == KTRACE_LOSS_NO_MEMORY
                                ? "the device had no memory for its trace buffer"
@@ -108,7 +141,7 @@ bool TracedLaunch::prepare_buffer() {
   m_pending->layout = acquired.layout;
   m_pending->is_grown =
       attempted_words != 0 && wanted.region_log2 > choose_layout(m_request.shape, config, 0).region_log2;
-  m_pending->record = make_record(m_session.next_dispatch());
+  m_pending->record = make_record(m_session, m_request, m_stream, {m_session.next_dispatch(), m_launch});
   if (!upload_control()) {
     m_pending->is_discarded = true;
     m_session.recorder().add(std::move(*m_pending));
@@ -123,7 +156,10 @@ bool TracedLaunch::upload_control() {
   TraceBuffer& buffer = *m_pending->buffer;
   *buffer.staging = make_control(m_request.shape, m_pending->layout, m_session.config(),
                                  m_pending->record.dispatch, buffer.regions());
-  const hipError_t before = error_before();
+  const LaunchFlags flags = flags_of_launch(m_session, *m_kernel);
+  buffer.staging->flags = flags.control;
+  m_pending->record.flags |= flags.record;
+  LastError last_error(m_hip, m_session.is_last_error_watched());
   hipError_t error = hip_success;
   if (!buffer.is_zeroed)
     error =
@@ -133,43 +169,59 @@ bool TracedLaunch::upload_control() {
                                  hip_memcpy_host_to_device, m_request.stream);
   buffer.is_zeroed = true;
   if (error == hip_success) return true;
-  restore_error(before);
+  last_error.take_back(error);
   lose(KTRACE_LOSS_COPY_FAILED, "its trace buffer could not be prepared: " + error_words(m_hip, error));
   return false;
 }
 
-ktrace_dispatch_record TracedLaunch::make_record(std::uint64_t dispatch) const {
+ktrace_dispatch_record make_record(Session& session, const LaunchRequest& request, HipStreams::Facts stream,
+                                   std::pair<std::uint64_t, std::uint64_t> numbers) {
   ktrace_dispatch_record record{};
-  record.dispatch = dispatch;
-  record.launch = m_launch;
-  record.device = static_cast<ktrace_u32>(m_device_index);
-  record.stream = m_session.streams().number_of(m_request.stream);
-  const Shape& shape = m_request.shape;
+  record.dispatch = numbers.first;
+  record.launch = numbers.second;
+  record.device = static_cast<ktrace_u32>(stream.device);
+  record.stream = stream.number;
+  const Shape& shape = request.shape;
   const std::uint32_t grid[3] = {shape.grid.x, shape.grid.y, shape.grid.z};
   const std::uint32_t block[3] = {shape.block.x, shape.block.y, shape.block.z};
   std::copy(grid, grid + 3, record.grid);
   std::copy(block, block + 3, record.block);
-  record.shared_bytes = static_cast<ktrace_u32>(m_request.shared_bytes);
+  record.shared_bytes = static_cast<ktrace_u32>(request.shared_bytes);
   record.thread_id = number_of_this_thread();
-  record.flags = m_session.config().has_filter() ? KTRACE_DISPATCH_FILTERED : 0;
-  record.expected = static_cast<ktrace_u32>(
-      std::min<std::uint64_t>(expected_waves(shape, m_session.config()), 0xffffffffu));
+  record.flags = session.config().has_filter() ? KTRACE_DISPATCH_FILTERED : 0;
+  record.expected =
+      static_cast<ktrace_u32>(std::min<std::uint64_t>(expected_waves(shape, session.config()), 0xffffffffu));
   return record;
 }
 
-// HIP up to 6.3 sets the last error at every call, so the launch itself decides what the application sees.
-// Later ones keep the first failure: there, an error of ours may be taken away only if none was kept before.
-hipError_t TracedLaunch::error_before() {
-  return m_hip.hipPeekAtLastError ? m_hip.hipPeekAtLastError() : hip_success;
+LaunchFlags flags_of_launch(Session& session, const Kernel& kernel) {
+  LaunchFlags flags;
+  if (session.config().full != WhenFull::ring) return flags;
+  if ((kernel.note.flags & KTRACE_KERNEL_RING) == 0) {
+    session.status().count(&ktrace_status::saturated_launches);
+    return flags;
+  }
+  flags.control |= KTRACE_CONTROL_RING;
+  flags.record |= KTRACE_DISPATCH_RING;
+  return flags;
 }
 
-void TracedLaunch::restore_error(hipError_t before) {
-  if (before == hip_success && m_hip.hipGetLastError) m_hip.hipGetLastError();
+Capture capture_of_stream(Session& session, const HipLibrary& hip, hipStream_t stream) {
+  if (!session.has_captured() || !hip.hipStreamIsCapturing) return Capture::none;
+  LastError last_error(hip, session.is_last_error_watched());
+  int status = hip_capture_status_none;
+  if (const hipError_t error = hip.hipStreamIsCapturing(stream, &status); error != hip_success) {
+    last_error.take_back(error);
+    return Capture::unknown;
+  }
+  return status == hip_capture_status_none ? Capture::none : Capture::active;
 }
 
 void TracedLaunch::finish(hipError_t result) noexcept {
   m_session.guarded([&] {
     if (m_is_unseen && result == hip_success) m_session.status().add_unseen_launch();
+    if (m_is_forked && result == hip_success)
+      lose(KTRACE_LOSS_FORKED, "a child of fork launched it with the HIP of its parent");
     if (!m_pending) return;
     PendingDispatch pending = std::move(*m_pending);
     m_pending.reset();
@@ -180,10 +232,10 @@ void TracedLaunch::finish(hipError_t result) noexcept {
       pending.is_discarded = true;
       lose(KTRACE_LOSS_LAUNCH_FAILED, "HIP refused the launch");
     } else {
-      const hipError_t before = error_before();
+      LastError last_error(m_hip, m_session.is_last_error_watched());
       const hipError_t error = m_hip.hipEventRecord(pending.buffer->finished, m_request.stream);
       if (error != hip_success) {
-        restore_error(before);
+        last_error.take_back(error);
         pending.is_discarded = true;
         lose(KTRACE_LOSS_COPY_FAILED, "its end could not be followed: " + error_words(m_hip, error));
       }
@@ -194,23 +246,6 @@ void TracedLaunch::finish(hipError_t result) noexcept {
 
 void TracedLaunch::lose(ktrace_loss_reason reason, const std::string& words) {
   m_session.losses().add(reason, m_kernel->metadata.name, words);
-}
-
-void count_untraced(Session& session, const LaunchRequest& request, const char* call) noexcept {
-  session.guarded([&] {
-    session.status().add_launch();
-    const FoundFunction found = find_function(session, request);
-    if (!found.is_known) session.status().add_unseen_launch();
-    if (!found.builds) return;
-    session.status().add_annotated_launch();
-    for (const FunctionBuilds::Build& build : found.builds->builds) {
-      if (!build.kernel) continue;
-      if (!is_wanted(*build.kernel, session.config())) return session.status().add_unselected_launch();
-      return session.losses().add(
-          KTRACE_LOSS_ENTRY_POINT, build.kernel->metadata.name,
-          std::string("it was launched through ") + call + ", which ktrace does not trace");
-    }
-  });
 }
 
 }  // namespace ktrace

@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "arguments.hpp"
+#include "last_error.hpp"
 #include "session.hpp"
 
 namespace ktrace {
@@ -19,6 +21,9 @@ struct LaunchRequest {
   void** params = nullptr;
   void** extra = nullptr;
 };
+
+// Whether work on a stream becomes part of a graph.
+enum class Capture { none, active, unknown };
 
 // Made before HIP is called, finished after. Neither throws.
 class TracedLaunch {
@@ -37,26 +42,45 @@ class TracedLaunch {
   void begin();
   const Kernel* find_kernel();
   bool can_be_traced();
+  bool is_outside_of_capture();
+  Acquired acquire_buffer(Device& device, const Layout& wanted);
   bool prepare_buffer();
   bool upload_control();
   void lose(ktrace_loss_reason reason, const std::string& words);
-  int device_of_stream();
-  ktrace_dispatch_record make_record(std::uint64_t dispatch) const;
-  hipError_t error_before();
-  void restore_error(hipError_t before);
+  void pass_into_capture();
+  void pass_after_fork();
 
   Session& m_session;
   const HipLibrary& m_hip;
   const LaunchRequest m_request;
   LaunchArguments m_arguments;
   const Kernel* m_kernel = nullptr;
-  bool m_is_unseen = false;  // whether it is annotated, nobody knows
+  bool m_is_forked = false;    // with a HIP that a fork has left behind
+  bool m_is_unseen = false;    // whether it is annotated, nobody knows
+  bool m_is_captured = false;  // no launch yet: the graph's replays are
   std::uint64_t m_launch = 0;
-  int m_device_index = 0;
+  HipStreams::Facts m_stream;
+  std::optional<Capture> m_capture;  // as far as HIP was asked
   std::optional<PendingDispatch> m_pending;
 };
 
-// Counts a launch that goes to HIP as it is, through a call that cannot be traced.
-void count_untraced(Session& session, const LaunchRequest& request, const char* call) noexcept;
+// What a launch's record says before it has run. `numbers`: of the dispatch and of the launch.
+ktrace_dispatch_record make_record(Session& session, const LaunchRequest& request, HipStreams::Facts stream,
+                                   std::pair<std::uint64_t, std::uint64_t> numbers);
+
+// KTRACE_CONTROL_* for a launch of `kernel`, and the record's flags that say the same.
+struct LaunchFlags {
+  ktrace_u32 control = 0;
+  ktrace_u32 record = 0;
+};
+LaunchFlags flags_of_launch(Session& session, const Kernel& kernel);
+
+// HIP's own rule for the `_spt` calls: no stream means the calling thread's.
+inline hipStream_t per_thread(hipStream_t stream) {
+  return stream == stream_null || stream == stream_legacy ? stream_per_thread : stream;
+}
+
+// Asks HIP only in a program that captures.
+Capture capture_of_stream(Session& session, const HipLibrary& hip, hipStream_t stream);
 
 }  // namespace ktrace

@@ -66,6 +66,17 @@ void* find_symbol(const dl_phdr_info& object, const char* name) {
   }
 }
 
+// References come before everything that the hash table holds, which is what the object defines.
+bool has_reference(const dl_phdr_info& object, const char* name) {
+  const DynamicTables tables = dynamic_tables(object);
+  if (!tables.symbols || !tables.strings || !tables.gnu_hash) return false;
+  for (std::uint32_t i = 1; i < tables.gnu_hash[1]; ++i)
+    if (tables.symbols[i].st_shndx == SHN_UNDEF &&
+        std::strcmp(tables.strings + tables.symbols[i].st_name, name) == 0)
+      return true;
+  return false;
+}
+
 struct Search {
   const char* name;
   void* found;
@@ -109,40 +120,71 @@ std::string object_path(const void* address) {
   return info.dli_fname;
 }
 
+LoadedObject object_of(const void* address) {
+  Dl_info info;
+  link_map* map = nullptr;
+  if (!dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map) return {};
+  return {map->l_name, map->l_addr};
+}
+
+LoadedObject object_of_handle(void* handle) {
+  link_map* map = nullptr;
+  if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || !map) return {};
+  return {map->l_name, map->l_addr};
+}
+
 bool is_in_loaded_object(const void* address) {
   Dl_info info;
   return dladdr(address, &info) != 0;
 }
 
 bool is_hip_library(const std::string& path) {
-  constexpr char stem[] = "libamdhip64.so";
+  constexpr char stem[] = "libamdhip64";
   const char* file = base_name(path.c_str());
   if (std::strncmp(file, stem, sizeof stem - 1) != 0) return false;
-  const char next = file[sizeof stem - 1];
-  return next == '\0' || next == '.';
+  const char* rest = file + sizeof stem - 1;
+  const char* suffix = *rest == '-' ? std::strstr(rest, ".so") : rest;
+  return suffix && std::strncmp(suffix, ".so", 3) == 0 && (suffix[3] == '\0' || suffix[3] == '.');
 }
 
-std::vector<std::string> loaded_hip_libraries() {
-  std::vector<std::string> paths;
+std::vector<LoadedObject> loaded_hip_libraries() {
+  std::vector<LoadedObject> found;
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* data) {
         if (is_hip_library(object->dlpi_name))
-          static_cast<std::vector<std::string>*>(data)->emplace_back(object->dlpi_name);
+          static_cast<std::vector<LoadedObject>*>(data)->push_back({object->dlpi_name, object->dlpi_addr});
         return 0;
       },
-      &paths);
-  return paths;
+      &found);
+  return found;
 }
 
-unsigned long long objects_loaded_so_far() {
-  unsigned long long loads = 0;
+bool imports(const LoadedObject& object, const char* name) {
+  struct Query {
+    std::uintptr_t base;
+    const char* name;
+    bool is_imported;
+  } query{object.base, name, false};
+  dl_iterate_phdr(
+      [](dl_phdr_info* seen, std::size_t, void* data) {
+        auto* asked = static_cast<Query*>(data);
+        if (seen->dlpi_addr != asked->base) return 0;
+        asked->is_imported = has_reference(*seen, asked->name);
+        return 1;
+      },
+      &query);
+  return query.is_imported;
+}
+
+unsigned long long object_changes_so_far() {
+  unsigned long long changes = 0;
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* data) {
-        *static_cast<unsigned long long*>(data) = object->dlpi_adds;
+        *static_cast<unsigned long long*>(data) = object->dlpi_adds + object->dlpi_subs;
         return 1;  // it is the same number in every entry
       },
-      &loads);
-  return loads;
+      &changes);
+  return changes;
 }
 
 void* handle_of_loaded(const std::string& path) { return dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD); }

@@ -9,8 +9,11 @@
 namespace ktrace {
 namespace {
 
+// A number that does not fit is no offset and no size: it must not be taken for a smaller one.
 std::uint32_t read_u32(MessagePackReader& reader) {
-  return static_cast<std::uint32_t>(reader.read_unsigned());
+  const std::uint64_t value = reader.read_unsigned();
+  if (value > 0xffffffffu) reader.reject();
+  return static_cast<std::uint32_t>(value);
 }
 
 KernelArgument read_argument(MessagePackReader& reader) {
@@ -32,10 +35,8 @@ KernelArgument read_argument(MessagePackReader& reader) {
 void read_arguments(MessagePackReader& reader, KernelMetadata* kernel) {
   for (std::uint64_t left = reader.read_array_size(); left > 0 && !reader.failed(); --left) {
     KernelArgument argument = read_argument(reader);
-    if (argument.value_kind.compare(0, 7, "hidden_") == 0)
-      kernel->has_hidden_arguments = true;
-    else
-      kernel->arguments.push_back(std::move(argument));
+    const bool is_hidden = argument.value_kind.compare(0, 7, "hidden_") == 0;
+    (is_hidden ? kernel->hidden_arguments : kernel->arguments).push_back(std::move(argument));
   }
 }
 

@@ -20,9 +20,9 @@ struct KernelMetadata {
   std::string name;
   std::string symbol;  // of the descriptor: "name.kd"
   std::uint32_t kernarg_size = 0;
-  std::vector<KernelArgument> arguments;  // explicit ones, in the order in which hosts pass them
-  bool has_hidden_arguments = false;
-  bool is_contradicted = false;  // another note describes other arguments
+  std::vector<KernelArgument> arguments;         // explicit ones, in the order in which hosts pass them
+  std::vector<KernelArgument> hidden_arguments;  // that HIP fills in
+  bool is_contradicted = false;                  // another note describes other arguments
 };
 
 struct Metadata {

@@ -72,11 +72,12 @@ std::uint64_t MessagePackReader::read_unsigned() {
   const auto tag = static_cast<std::uint8_t>(take_big_endian(1));
   if (m_failed) return 0;
   if (tag < 0x80) return tag;
-  // The signed forms count too: writers choose them for small positive numbers, and no field read here is
-  // negative.
   if (tag >= 0xcc && tag <= 0xcf) return take_big_endian(std::size_t{1} << (tag - 0xcc));
-  if (tag >= 0xd0 && tag <= 0xd3) return take_big_endian(std::size_t{1} << (tag - 0xd0));
-  return fail();
+  // Writers choose the signed forms for small positive numbers, too. No field read here is negative.
+  if (tag < 0xd0 || tag > 0xd3) return fail();
+  const std::size_t size = std::size_t{1} << (tag - 0xd0);
+  const std::uint64_t value = take_big_endian(size);
+  return value >> (8 * size - 1) & 1 ? fail() : value;
 }
 
 void MessagePackReader::skip_bytes(std::uint64_t count) {

@@ -20,6 +20,8 @@ class MessagePackReader {
   std::string read_string();
   std::uint64_t read_unsigned();
   void skip() { skip_value(0); }
+  // What was read makes no sense to the caller.
+  void reject() { m_failed = true; }
 
  private:
   bool take(std::size_t count, const std::uint8_t** out);

@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "clocks.hpp"
 #include "own_thread.hpp"
@@ -11,100 +13,186 @@ namespace ktrace {
 namespace {
 
 constexpr std::uint64_t close_limit_ns = 2'000'000'000;
+constexpr std::uint64_t reset_limit_ns = 1'000'000'000;
 constexpr long shortest_pause_ns = 20'000;
 constexpr long longest_pause_ns = 1'000'000;
+constexpr long stalled_pause_ns = 4'000'000;
+constexpr int stalled_after = 100;  // pauses
+// Waking a thread costs the application's thread more than everything else that we do there: while there may
+// be another launch, the writer looks by itself.
+constexpr int naps_before_sleep = 50;
 
 void pause(long ns) {
   timespec time{0, ns};
   nanosleep(&time, nullptr);
 }
 
+std::uint64_t now_ns() { return read_host_clocks().monotonic_ns; }
+
 }  // namespace
 
 Recorder::Recorder(const Config& config, Status* status, LossBook* losses)
     : m_config(config), m_status(status), m_losses(losses) {}
 
+void Recorder::start_writer(const HipLibrary& hip) {
+  const std::lock_guard lock(m_mutex);
+  if (m_is_running || m_failed) return;
+  m_is_running = start_own_thread([this, &hip] { run(hip); });
+  if (m_is_running) return;
+  m_failed = true;
+  m_losses->add(KTRACE_LOSS_WRITE_FAILED, "", "the writer's thread could not be started");
+}
+
 void Recorder::add(PendingDispatch pending) {
   const HipLibrary& hip = *pending.hip;
-  std::unique_lock lock(m_mutex);
-  if (std::find(m_devices.begin(), m_devices.end(), pending.device) == m_devices.end())
-    m_devices.push_back(pending.device);
-  m_queue.push_back(std::move(pending));
-  const std::uint64_t number = ++m_added;
-  if (!m_is_running) {
-    m_is_running = start_own_thread([this, &hip] { run(hip); });
-    if (!m_is_running) {
-      m_failed = true;
-      m_losses->add(KTRACE_LOSS_WRITE_FAILED, "", "the writer's thread could not be started");
-      return;
-    }
+  Device& device = *pending.device;
+  if (device.is_first_use()) {
+    const std::lock_guard lock(m_mutex);
+    m_devices.push_back(&device);
   }
-  m_changed.notify_all();
+  bool is_processed = false;
+  if (hip.is_software()) pending.is_processed = &is_processed;
+  ++device.outstanding;
+  m_queue.add(std::move(pending));
+  if (!m_is_running) start_writer(hip);
+  if (m_is_finished || !m_is_running) return lose_late();
+  if (m_is_asleep) {
+    const std::lock_guard lock(m_mutex);
+    m_changed.notify_all();
+  }
+  if (!hip.is_software()) return;
   // Its kernel has run already, and copying moves the model's clock: at any other moment two runs would
   // differ.
-  if (hip.is_software()) m_changed.wait(lock, [&] { return m_processed >= number || m_is_finished; });
+  std::unique_lock lock(m_mutex);
+  m_changed.wait(lock, [&] { return is_processed || m_is_finished; });
+}
+
+void Recorder::sweep(Device& device) {
+  PendingDispatch nothing;
+  nothing.hip = &device.hip();
+  nothing.device = &device;
+  nothing.is_discarded = true;
+  add(std::move(nothing));
 }
 
 void Recorder::run(const HipLibrary& hip) {
   become_own_thread("ktrace-writer", hip);
-  std::deque<PendingDispatch> batch;
   long pause_ns = shortest_pause_ns;
-  while (wait_for_work(&batch)) {
-    if (process_finished(&batch)) {
+  int stalls = 0;
+  while (wait_for_work(hip)) {
+    if (process_finished()) {
       pause_ns = shortest_pause_ns;
+      stalls = 0;
     } else if (is_past_deadline()) {
       break;
-    } else if (!batch.empty()) {
+    } else {
       pause(pause_ns);
-      pause_ns = std::min(pause_ns * 2, longest_pause_ns);
+      pause_ns = std::min(pause_ns * 2, ++stalls > stalled_after ? stalled_pause_ns : longest_pause_ns);
     }
   }
-  lose_outstanding(batch);
+  lose_outstanding();
   finish();
 }
 
 // False when everything is done and no more will come. Waits only while nothing at all is outstanding.
-bool Recorder::wait_for_work(std::deque<PendingDispatch>* batch) {
+bool Recorder::wait_for_work(const HipLibrary& hip) {
+  // Every launch of the software device waits for the writer, so there the writer has to be woken.
+  const int naps = hip.is_software() ? 0 : naps_before_sleep;
+  for (int nap = 0;; ++nap) {
+    const bool is_closing = m_is_closing;
+    m_queue.take(&m_batch);
+    if (!m_batch.empty()) return true;
+    if (is_closing) return false;
+    if (nap < naps)
+      pause(longest_pause_ns / 2);
+    else
+      sleep_until_woken();
+  }
+}
+
+void Recorder::sleep_until_woken() {
   std::unique_lock lock(m_mutex);
-  if (batch->empty()) m_changed.wait(lock, [&] { return !m_queue.empty() || m_is_closing; });
-  for (; !m_queue.empty(); m_queue.pop_front()) batch->push_back(std::move(m_queue.front()));
-  return !batch->empty() || !m_is_closing;
+  m_is_asleep = true;  // before looking at the queue: who adds looks at this afterwards
+  m_changed.wait(lock, [&] { return !m_queue.is_empty() || m_is_closing; });
+  m_is_asleep = false;
 }
 
 // Dispatches of different streams finish in any order, and a kernel that never ends must not hold up the
-// others.
-bool Recorder::process_finished(std::deque<PendingDispatch>* batch) {
+// others. Behind one of its own stream that is not ready there is nothing to ask for.
+bool Recorder::process_finished() {
+  std::vector<PendingDispatch> batch;
+  batch.swap(m_batch);
+  std::vector<std::pair<const Device*, std::uint64_t>> waiting;
   bool made_progress = false;
-  for (auto it = batch->begin(); it != batch->end();) {
-    const HipLibrary& hip = *it->hip;
-    // The model's events are over already; looking at them in turn keeps this thread's clock the same in
-    // every run.
-    const hipError_t outcome = it->is_discarded    ? hip_success
-                               : hip.is_software() ? hip.hipEventSynchronize(it->buffer->finished)
-                                                   : hip.hipEventQuery(it->buffer->finished);
-    if (outcome == hip_error_not_ready) {
-      ++it;
-      continue;
+  for (PendingDispatch& pending : batch) {
+    const auto stream = std::make_pair(static_cast<const Device*>(pending.device),
+                                       static_cast<std::uint64_t>(pending.record.stream));
+    const bool must_wait =
+        !pending.is_discarded && std::find(waiting.begin(), waiting.end(), stream) != waiting.end();
+    if (must_wait || is_past_deadline()) {
+      m_batch.push_back(std::move(pending));
+    } else if (process_if_finished(pending)) {
+      made_progress = true;
+    } else {
+      waiting.push_back(stream);
+      m_batch.push_back(std::move(pending));
     }
-    PendingDispatch pending = std::move(*it);
-    it = batch->erase(it);
-    try {
-      process(std::move(pending), outcome);
-    } catch (const std::exception& error) {
-      m_losses->add(KTRACE_LOSS_COPY_FAILED, "", error.what());
-    }
-    made_progress = true;
-    const std::lock_guard lock(m_mutex);
-    ++m_processed;
-    m_changed.notify_all();
   }
   return made_progress;
 }
 
-void Recorder::process(PendingDispatch pending, hipError_t outcome) {
+void Recorder::make_way_for_reset() {
+  while (m_resets > 0) pause(shortest_pause_ns);
+}
+
+bool Recorder::process_if_finished(PendingDispatch& pending) {
+  make_way_for_reset();
+  {
+    const std::lock_guard in_hip(m_in_hip);
+    const HipLibrary& hip = *pending.hip;
+    const bool is_gone = pending.buffer && pending.buffer->epoch != pending.device->epoch();
+    hipError_t outcome = hip_success;
+    // The model's events are over already; looking at them in turn keeps this thread's clock the same in
+    // every run.
+    if (!pending.is_discarded && !is_gone)
+      outcome = hip.is_software() ? hip.hipEventSynchronize(pending.buffer->finished)
+                                  : hip.hipEventQuery(pending.buffer->finished);
+    if (outcome == hip_error_not_ready) return false;
+    try {
+      if (!is_gone)
+        process(pending, outcome);
+      else if (!pending.is_discarded)
+        m_losses->add(KTRACE_LOSS_COPY_FAILED, pending.kernel->metadata.name,
+                      "its device was reset before it was copied back");
+    } catch (const std::exception& error) {
+      m_losses->add(KTRACE_LOSS_COPY_FAILED, "", error.what());
+    }
+  }
+  note_processed(pending);
+  return true;
+}
+
+void Recorder::note_processed(const PendingDispatch& pending) {
+  --pending.device->outstanding;
+  if (!pending.is_processed) return;
+  const std::lock_guard lock(m_mutex);
+  *pending.is_processed = true;
+  m_changed.notify_all();
+}
+
+void Recorder::process(PendingDispatch& pending, hipError_t outcome) {
   const HipLibrary& hip = *pending.hip;
   Device& device = *pending.device;
-  if (pending.is_discarded) return device.destroy(std::move(pending.buffer));
+  const std::uint64_t dispatch = pending.record.dispatch;
+  // What the waves of a kernel that broke the device wrote is in host memory nevertheless.
+  const bool is_saved =
+      m_hang && !pending.is_discarded && outcome != hip_success && m_hang->record_failed(dispatch, outcome);
+  const bool was_unfinished = m_hang && m_hang->withdraw(dispatch);
+  if (is_saved) return;
+  if (pending.is_discarded) {
+    if (pending.buffer) device.destroy(std::move(pending.buffer));
+    return device.free_surplus();
+  }
   pending.record.completed_ns = completion_time(pending);
   const std::string& name = pending.kernel->metadata.name;
   if (outcome != hip_success)  // the device is lost, or the kernel broke it: its memory is left alone
@@ -125,6 +213,8 @@ void Recorder::process(PendingDispatch pending, hipError_t outcome) {
   }
   if (!record(pending, std::move(copied)))
     m_losses->add(KTRACE_LOSS_WRITE_FAILED, name, "the recording could not be written");
+  else if (was_unfinished)  // it has ended after all
+    m_status->count(&ktrace_status::unfinished_dispatches, ~std::uint64_t{0});
 }
 
 // The model keeps a clock per thread of ours, which copying moves on. A new thread's begins at the model's
@@ -141,6 +231,25 @@ std::uint64_t Recorder::completion_time(const PendingDispatch& pending) {
 }
 
 bool Recorder::record(const PendingDispatch& pending, CopiedDispatch copied) {
+  const std::uint64_t dropped_words = copied.dropped_words;
+  {
+    const std::lock_guard lock(m_file_mutex);
+    if (!append_dispatch(pending, std::move(copied))) return false;
+  }
+  m_status->add_dropped_words(dropped_words);
+  if (pending.layout.mode == KTRACE_MODE_CLAIM) m_status->add_claim_launch();
+  if (pending.is_grown) m_status->add_grown_launch();
+  if (m_config.full == WhenFull::ring && !pending.layout.is_ring())
+    m_status->count(&ktrace_status::saturated_launches);
+  return true;
+}
+
+bool Recorder::record_unfinished(const PendingDispatch& dispatch, CopiedDispatch copied) {
+  const std::lock_guard lock(m_file_mutex);
+  return !m_is_file_ended && append_dispatch(dispatch, std::move(copied));
+}
+
+bool Recorder::append_dispatch(const PendingDispatch& pending, CopiedDispatch copied) {
   if (has_failed() || !begin_file(pending) || !write_device(*pending.device) ||
       !write_code_object(*pending.kernel->code_object) || !write_kernel(*pending.kernel))
     return false;
@@ -151,6 +260,8 @@ bool Recorder::record(const PendingDispatch& pending, CopiedDispatch copied) {
   record.wave_slots = pending.layout.wave_slots;
   record.waves = static_cast<ktrace_u32>(copied.headers.size());
   record.claimed = copied.claimed;
+  if (pending.layout.is_eager()) record.flags |= KTRACE_DISPATCH_EAGER;
+  if (pending.layout.is_ring()) record.flags |= KTRACE_DISPATCH_RING;
   Payload payload;
   payload.reserve(sizeof record +
                   copied.headers.size() * (sizeof(ktrace_wave_header) + sizeof(ktrace_wave_extent)) +
@@ -161,30 +272,59 @@ bool Recorder::record(const PendingDispatch& pending, CopiedDispatch copied) {
   payload.add_bytes(copied.words.data(), copied.words.size() * sizeof(ktrace_word));
   if (!append(KTRACE_CHUNK_DISPATCH, std::move(payload))) return false;
   m_status->add_dispatch();
-  m_status->add_dropped_words(copied.dropped_words);
-  if (pending.layout.mode == KTRACE_MODE_CLAIM) m_status->add_claim_launch();
-  if (pending.is_grown) m_status->add_grown_launch();
-  return true;
+  return write_due_sample(*pending.device, copied.headers);
 }
 
 bool Recorder::is_past_deadline() const {
-  const std::uint64_t deadline = m_deadline_ns;
-  return deadline != 0 && read_host_clocks().monotonic_ns > deadline;
+  const std::uint64_t deadline = m_deadline_ns.load(std::memory_order_relaxed);
+  return deadline != 0 && now_ns() > deadline;
 }
 
-void Recorder::lose_outstanding(const std::deque<PendingDispatch>& batch) {
-  for (const PendingDispatch& pending : batch)
-    if (!pending.is_discarded)
+void Recorder::lose_outstanding() {
+  m_queue.take(&m_batch);
+  if (m_hang) m_hang->record_all();
+  for (const PendingDispatch& pending : m_batch)
+    if (!pending.is_discarded && !(m_hang && m_hang->is_recorded(pending.record.dispatch)))
       m_losses->add(KTRACE_LOSS_NOT_FINISHED, pending.kernel->metadata.name,
                     "it had not finished when the process ended");
+  m_batch.clear();
+}
+
+// On any thread, where there is no writer any more.
+void Recorder::lose_late() {
+  std::vector<PendingDispatch> late;
+  m_queue.take(&late);
+  for (const PendingDispatch& pending : late)
+    if (!pending.is_discarded)
+      m_losses->add(KTRACE_LOSS_NOT_FINISHED, pending.kernel->metadata.name,
+                    "it was launched after the recording was closed");
 }
 
 void Recorder::finish() {
-  if (m_file.is_open() && !has_failed() && write_losses() && write_last_samples()) write_end();
+  {
+    const std::lock_guard lock(m_file_mutex);
+    m_is_file_ended = true;
+    if (m_file.is_open() && !has_failed() && write_losses() && write_last_samples()) write_end();
+  }
   m_status->set_flag(KTRACE_STATUS_CLOSED);
-  const std::lock_guard lock(m_mutex);
-  m_is_finished = true;
-  m_changed.notify_all();
+  {
+    const std::lock_guard lock(m_mutex);
+    m_is_finished = true;
+    m_changed.notify_all();
+  }
+  lose_late();
+}
+
+std::unique_lock<std::timed_mutex> Recorder::hold_for_reset(const Device& device) {
+  const std::uint64_t limit = now_ns() + reset_limit_ns;
+  while (m_is_running && !m_is_finished && device.outstanding > 0 && now_ns() < limit)
+    pause(shortest_pause_ns);
+  ++m_resets;
+  std::unique_lock in_hip(m_in_hip, std::defer_lock);
+  // If the writer hangs in a call of HIP, only the reset itself can free it.
+  static_cast<void>(in_hip.try_lock_for(std::chrono::nanoseconds(reset_limit_ns)));
+  --m_resets;
+  return in_hip;
 }
 
 void Recorder::close() {
@@ -196,13 +336,14 @@ void Recorder::close() {
   }
   std::vector<ktrace_clock_record> samples;
   for (const Device* device : devices)
-    samples.push_back(sample_clock(device->hip(), device->index(), device->facts().bus_id));
+    if (device->hip().is_software())  // the writer has a clock of its own there
+      samples.push_back(sample_clock(device->hip(), device->index(), device->facts().bus_id));
   const std::uint64_t host_ns = devices.empty() ? 0 : host_now_ns(devices.front()->hip());
   {
     const std::lock_guard lock(m_mutex);
     m_last_samples = std::move(samples);
     m_end_host_ns = host_ns;
-    m_deadline_ns = read_host_clocks().monotonic_ns + close_limit_ns;
+    m_deadline_ns = now_ns() + close_limit_ns;
     m_is_closing = true;
     m_changed.notify_all();
     if (!m_is_running) return m_status->set_flag(KTRACE_STATUS_CLOSED);
@@ -210,8 +351,10 @@ void Recorder::close() {
   // A little longer than the writer waits itself. If it hangs in a call of HIP the file stays without its
   // end.
   const std::uint64_t limit = m_deadline_ns + close_limit_ns / 4;
-  while (!m_is_finished && read_host_clocks().monotonic_ns < limit) pause(longest_pause_ns / 4);
-  if (!m_is_finished)
+  while (!m_is_finished && now_ns() < limit) pause(longest_pause_ns / 4);
+  if (m_is_finished) return;
+  if (m_hang) m_hang->record_all();
+  if (!m_hang || !m_hang->has_recorded_all())
     m_losses->add(KTRACE_LOSS_NOT_FINISHED, "", "the device did not answer when the process ended");
 }
 

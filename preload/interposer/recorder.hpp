@@ -3,33 +3,23 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "code_object.hpp"
 #include "config.hpp"
 #include "copy_back.hpp"
 #include "device.hpp"
+#include "dispatch_queue.hpp"
+#include "hang.hpp"
 #include "losses.hpp"
 #include "recording_file.hpp"
 #include "status.hpp"
 
 namespace ktrace {
-
-// A traced dispatch between its launch and its chunk.
-struct PendingDispatch {
-  const HipLibrary* hip = nullptr;
-  Device* device = nullptr;
-  const Kernel* kernel = nullptr;
-  std::unique_ptr<TraceBuffer> buffer;
-  Layout layout;
-  ktrace_dispatch_record record{};
-  bool is_grown = false;      // its regions are larger than the rule's
-  bool is_discarded = false;  // not to be recorded: only its buffer is to be got rid of
-};
 
 class Recorder {
  public:
@@ -37,12 +27,22 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Takes the dispatch over. On the software device, returns when it is in the file.
+  // Takes the dispatch over. Wakes the writer only where it sleeps for good. On the software device, returns
+  // when it is in the file.
   void add(PendingDispatch pending);
+  // Has the writer free what Device::has_surplus speaks of.
+  void sweep(Device& device);
+  // Appends what a dispatch has left so far; on any thread.
+  bool record_unfinished(const PendingDispatch& dispatch, CopiedDispatch copied);
+  void set_hang_watch(HangWatch* hang) { m_hang = hang; }
   // After the recording could not be written, tracing more would be for nothing.
   bool has_failed() const { return m_failed.load(std::memory_order_relaxed); }
   // Waits for outstanding dispatches, for a limited time, and writes the last chunks.
   void close();
+
+  // Before a call that destroys everything on `device`: waits, for a limited time, until what is outstanding
+  // on it is copied back. Keeps the writer away from HIP as long as the result lives.
+  std::unique_lock<std::timed_mutex> hold_for_reset(const Device& device);
 
   // In a child of fork, where there is no writer and the file is the parent's. This object is not used any
   // more then.
@@ -50,11 +50,18 @@ class Recorder {
 
  private:
   void run(const HipLibrary& hip);
-  bool wait_for_work(std::deque<PendingDispatch>* batch);
-  bool process_finished(std::deque<PendingDispatch>* batch);
-  void process(PendingDispatch pending, hipError_t outcome);
+  bool wait_for_work(const HipLibrary& hip);
+  void sleep_until_woken();
+  void make_way_for_reset();
+  bool process_finished();
+  bool process_if_finished(PendingDispatch& pending);
+  void process(PendingDispatch& pending, hipError_t outcome);
+  void note_processed(const PendingDispatch& pending);
+  void start_writer(const HipLibrary& hip);
+  void lose_late();
   bool record(const PendingDispatch& pending, CopiedDispatch copied);
-  void lose_outstanding(const std::deque<PendingDispatch>& batch);
+  bool append_dispatch(const PendingDispatch& pending, CopiedDispatch copied);
+  void lose_outstanding();
   bool is_past_deadline() const;
   void finish();
 
@@ -67,19 +74,24 @@ class Recorder {
   bool write_code_object(const CodeObject& object);
   bool write_kernel(const Kernel& kernel);
   bool write_losses();
+  bool write_due_sample(const Device& device, const std::vector<ktrace_wave_header>& headers);
+  bool write_sample(const Device& device);
   bool write_last_samples();
   bool write_end();
 
   const Config& m_config;
   Status* m_status;
   LossBook* m_losses;
+  HangWatch* m_hang = nullptr;  // null without --hang
 
-  std::mutex m_mutex;  // of the queue; never held across a call of HIP
+  DispatchQueue m_queue;
+  std::atomic<bool> m_is_running{false};
+  std::atomic<bool> m_is_asleep{false};  // the writer: until somebody wakes it
+
+  std::mutex m_mutex;  // of what wakes somebody; never held across a call of HIP
   std::condition_variable m_changed;
-  std::deque<PendingDispatch> m_queue;
-  bool m_is_running = false;
-  std::uint64_t m_added = 0;
-  std::uint64_t m_processed = 0;
+  std::timed_mutex m_in_hip;     // held by the writer while it calls HIP, and during a reset
+  std::atomic<int> m_resets{0};  // that wait for it
 
   std::atomic<bool> m_failed{false};
   std::atomic<bool> m_is_closing{false};
@@ -90,8 +102,16 @@ class Recorder {
   std::vector<ktrace_clock_record> m_last_samples;  // set before m_is_closing is
 
   // Of the writer's thread.
+  std::vector<PendingDispatch> m_batch;  // taken from the queue, and not finished
+  std::mutex m_file_mutex;  // of all below
+  bool m_is_file_ended = false;
   RecordingFile m_file;
   std::map<const Device*, std::unique_ptr<CopyBack>> m_copy_back_by_device;
+  struct ClockPace {
+    std::uint64_t next_ns = 0;  // CLOCK_MONOTONIC, when a sample is due
+    std::uint64_t newest_tick = 0;
+  };
+  std::map<const Device*, ClockPace> m_clock_pace;
   std::vector<const Device*> m_written_devices;  // in the order of their chunks
   std::map<const CodeObject*, std::uint32_t> m_number_by_code_object;
   std::map<const Kernel*, std::uint32_t> m_number_by_kernel;

@@ -8,11 +8,15 @@
 #include <cstring>
 
 #include "clocks.hpp"
+#include "placeholders.hpp"
 #include "program.hpp"
 #include "recorder.hpp"
 
 namespace ktrace {
 namespace {
+
+// The rates of two clocks drift apart by no more than some microseconds in this time.
+constexpr std::uint64_t sample_interval_ns = 1'000'000'000;
 
 std::string host_name() {
   char name[256] = "";
@@ -61,7 +65,8 @@ bool Recorder::append(ktrace_chunk_type type, Payload payload) {
 bool Recorder::begin_file(const PendingDispatch& first) {
   if (m_file.is_open()) return true;
   std::string trouble;
-  if (!m_file.create(m_config.output, m_config.output_dir, short_program_name(), &trouble)) {
+  if (!m_file.create(fill_in_process(m_config.output), fill_in_process(m_config.output_dir),
+                     short_program_name(), &trouble)) {
     m_failed = true;
     m_status->set_flag(KTRACE_STATUS_OUTPUT_FAILED);
     m_status->say_trouble(trouble);
@@ -142,7 +147,30 @@ bool Recorder::write_losses() {
   return true;
 }
 
+// The software device has a clock for every thread, and the writer's would not be the program's.
+bool Recorder::write_due_sample(const Device& device, const std::vector<ktrace_wave_header>& headers) {
+  if (device.hip().is_software()) return true;
+  ClockPace& pace = m_clock_pace[&device];
+  for (const ktrace_wave_header& header : headers)
+    if (header.state == KTRACE_WAVE_ENDED) pace.newest_tick = std::max(pace.newest_tick, header.realtime_end);
+  const std::uint64_t now = read_host_clocks().monotonic_ns;
+  if (now < pace.next_ns) return true;
+  pace.next_ns = now + sample_interval_ns;
+  return write_sample(device);
+}
+
+bool Recorder::write_sample(const Device& device) {
+  const ktrace_clock_record sample =
+      sample_clock(device.hip(), device.index(), device.facts().bus_id, m_clock_pace[&device].newest_tick);
+  if (sample.method == KTRACE_CLOCK_BOUNDS) return true;  // that there is none, the first one says
+  Payload payload;
+  payload.add(sample);
+  return append(KTRACE_CHUNK_CLOCK, std::move(payload));
+}
+
 bool Recorder::write_last_samples() {
+  for (const Device* device : m_written_devices)
+    if (!device->hip().is_software() && !write_sample(*device)) return false;
   for (const ktrace_clock_record& sample : m_last_samples) {
     Payload payload;
     payload.add(sample);

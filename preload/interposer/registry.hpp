@@ -1,4 +1,7 @@
 // Which annotated kernel a handle of the application stands for. Calls no HIP function.
+//
+// HIP uses handles and addresses again once it is done with them, so what is known of one goes when HIP is
+// told to let go of it, and when it turns up for something else.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +10,15 @@
 #include <new>
 #include <shared_mutex>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "code_object.hpp"
+#include "code_object_tap.hpp"
+#include "image_store.hpp"
 #include "losses.hpp"
 #include "status.hpp"
 
@@ -23,6 +30,10 @@ struct FunctionBuilds {
   struct Build {
     std::string target;
     const Kernel* kernel;  // null: that build is not annotated
+
+    bool operator<(const Build& other) const {
+      return std::tie(target, kernel) < std::tie(other.target, other.kernel);
+    }
   };
   std::vector<Build> builds;
 
@@ -40,16 +51,30 @@ struct FoundFunction {
 // Libraries (hipLibrary_t) are modules here: HIP loads them later, but their kernels are known at once, and
 // no handle is both.
 class Registry {
+ private:
+  struct Module {
+    StoredImage image;
+    std::unordered_set<const void*> functions;
+  };
+
  public:
   Registry(Status* status, LossBook* losses);
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  void add_module(const void* module, Bytes image);
   // By address alone, as hipModuleLoadData gets it.
   void add_module(const void* module, const void* image);
   void add_module_file(const void* module, const std::string& path);
-  void remove_module(const void* module);
+  // Another thread may get the same handle for a new module as soon as HIP has let go of it, so it is taken
+  // away before HIP is asked to unload, and put back if HIP refuses.
+  struct TakenModule {
+    const void* handle = nullptr;
+    Module module;
+    std::vector<std::pair<const void*, FoundFunction>> functions;
+  };
+  TakenModule take_module(const void* module);
+  void put_back(TakenModule taken);
+
   void add_function(const void* module, const void* function, const std::string& name);
   // A hipFunction_t that HIP gave for a hipKernel_t.
   void add_function_of_kernel(const void* function, const void* kernel);
@@ -62,34 +87,31 @@ class Registry {
   // Builds are valid as long as the process runs.
   FoundFunction find_function(const void* function) const;
   FoundFunction find_host_function(const void* host_function);
+  // A kernel of code that HIP made itself, by its name: for handles that are not known otherwise.
+  FoundFunction find_tapped(const std::string& name);
+  CodeObjectTap& tap() { return m_tap; }
 
   // Reads what was registered and never launched, as far as that is a bounded amount of work, while no
   // annotated kernel was launched: a program that is told that it has none is told the truth.
   void read_unread();
 
-  void lock_for_fork() { m_mutex.lock(); }
-  void unlock_in_parent() { m_mutex.unlock(); }
-  // A read-write lock knows its owner by a thread id that the child does not have: it cannot be unlocked
-  // there.
-  void renew_lock_in_child() { new (&m_mutex) std::shared_mutex; }
+  void lock_for_fork();
+  void unlock_in_parent();
+  void renew_lock_in_child();
 
  private:
-  struct Object {
-    std::string target;
-    const CodeObject* code_object;
+  struct Function {
+    FoundFunction found;
+    const void* owner;  // its module or fat binary
   };
-  using Objects = std::vector<Object>;
   struct FatBinary {
-    const void* image = nullptr;
+    std::uint64_t serial = 0;     // tells it from an earlier one with the same handle
+    const void* image = nullptr;  // null: there is none in memory
     bool is_read = false;
     bool is_counted_unread = false;
-    Objects objects;
+    StoredImage content;
     std::vector<const void*> host_functions;
     std::vector<const void*> functions;  // that HIP gave for them
-  };
-  struct Module {
-    Objects objects;
-    std::unordered_set<const void*> functions;
   };
   struct HostFunction {
     const void* handle;
@@ -97,26 +119,29 @@ class Registry {
     bool is_resolved = false;
     FoundFunction found;
   };
-  using ContentKey = std::pair<std::uint64_t, std::uint64_t>;  // size, hash
 
-  Objects read_image(Bytes image, const std::string& origin);
-  const CodeObject* intern(Bytes file, const std::string& origin);
-  FoundFunction find_in(const Objects& objects, const std::string& name);
-  void insert_module(const void* module, Objects objects);
+  FoundFunction find_in(const StoredImage& image, const std::string& name);
+  const FunctionBuilds* intern_builds(FunctionBuilds builds);
+  void insert_module(const void* module, StoredImage image);
+  void erase_function(const void* function, const void* owner);
+  void drop_module(const void* module);
+  void drop_fat_binary(const void* handle);
   void read_fat_binary(const void* handle);
   void read_late(const void* handle);
 
   Status* m_status;
   LossBook* m_losses;
+  ImageStore m_store;
+  CodeObjectTap m_tap;
   mutable std::shared_mutex m_mutex;
-  // Never removed from: launches and the writer keep pointers into them.
-  std::map<ContentKey, std::unique_ptr<CodeObject>> m_code_objects;
-  std::vector<std::unique_ptr<FunctionBuilds>> m_builds;
+  std::map<std::vector<FunctionBuilds::Build>, std::unique_ptr<FunctionBuilds>>
+      m_builds;  // never removed from
 
   std::unordered_map<const void*, Module> m_modules;
-  std::unordered_map<const void*, FoundFunction> m_functions;
+  std::unordered_map<const void*, Function> m_functions;
   std::unordered_map<const void*, FatBinary> m_fat_binaries;
   std::unordered_map<const void*, HostFunction> m_host_functions;
+  std::uint64_t m_fat_binary_count = 0;
   std::uint64_t m_late_budget;  // bytes that may still be read after nobody needed them
 };
 

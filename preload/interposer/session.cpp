@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "exit_hook.hpp"
 #include "program.hpp"
+#include "untraced_children.hpp"
 
 namespace ktrace {
 namespace {
@@ -32,18 +34,31 @@ void refuse(const ConfigResult& result) {
   status.set_flag(KTRACE_STATUS_REFUSED);
 }
 
+// All calls do but __hipRegisterFatBinary and its kind, which programs make before main.
+bool begins_hip(const char* call) { return call[0] != '_' || call[1] != '_'; }
+
+// A program may remove what `ktrace run` put into its environment before it calls HIP.
+ConfigResult explain_missing_session() {
+  if (!was_started_traced()) return {};
+  return {std::nullopt, session_dir_at_start(),
+          std::string(environment_session_dir) +
+              " was removed from the environment before the first call of HIP: the program runs untraced"};
+}
+
 }  // namespace
 
-Session* Session::of_this_process(const HipLibrary& hip) noexcept {
+Session* Session::of_this_process(const HipLibrary& hip, const char* call) noexcept {
   try {
     if (!is_decided) {
       const std::lock_guard lock(start_mutex());
       if (!is_decided) {
         ConfigResult result = read_config();
+        if (result.session_dir.empty()) result = explain_missing_session();
         if (!result.trouble.empty()) refuse(result);
         if (result.config) {
           auto session = std::make_unique<Session>(std::move(*result.config));
           if (session->open_status()) {
+            session->m_selection.begin(hip);
             the_session = session.release();
             register_process_hooks();
           }
@@ -52,8 +67,9 @@ Session* Session::of_this_process(const HipLibrary& hip) noexcept {
       }
     }
     Session* session = the_session;
-    if (session && session->m_is_new_in_child.exchange(false)) session->open_status();
+    if (session && session->m_is_new_in_child.exchange(false)) session->begin_in_child(hip);
     if (session && hip.is_software()) session->m_status.set_flag(KTRACE_STATUS_SOFTWARE_DEVICE);
+    if (session && begins_hip(call) && !session->m_has_hip_begun) session->m_has_hip_begun = true;
     return session;
   } catch (...) {
     return nullptr;
@@ -64,7 +80,19 @@ Session::Session(Config config)
     : m_config(std::move(config)),
       m_losses(&m_status),
       m_registry(&m_status, &m_losses),
-      m_recorder(std::make_unique<Recorder>(m_config, &m_status, &m_losses)) {}
+      m_selection(m_config, &m_status),
+      m_recorder(std::make_unique<Recorder>(m_config, &m_status, &m_losses)) {
+  make_hang_watch();
+}
+
+void Session::make_hang_watch() {
+  if (m_config.hang_ms == 0) return;
+  m_hang = std::make_unique<HangWatch>(m_config.hang_ms, &m_status,
+                                       [this](const PendingDispatch& dispatch, CopiedDispatch copied) {
+                                         return m_recorder->record_unfinished(dispatch, std::move(copied));
+                                       });
+  m_recorder->set_hang_watch(m_hang.get());
+}
 
 bool Session::open_status() {
   std::string trouble;
@@ -73,9 +101,23 @@ bool Session::open_status() {
   return false;
 }
 
+void Session::count_unseen_libraries() {
+  UnseenLibraries& unseen = unseen_libraries();
+  if (const std::uint64_t count = unseen.unbound.take())
+    m_status.count(&ktrace_status::unbound_libraries, count);
+  if (const std::uint64_t count = unseen.unhooked.take())
+    m_status.count(&ktrace_status::unhooked_copies, count);
+}
+
+void Session::begin_in_child(const HipLibrary& hip) {
+  open_status();
+  m_selection.begin(hip);
+}
+
 // HIP was initialised before its first call came here, so this runs before its own end at exit.
 void Session::register_process_hooks() {
   std::atexit([] { the_session.load()->close(); });
+  std::at_quick_exit([] { the_session.load()->close(); });
   pthread_atfork([] { the_session.load()->lock_for_fork(); }, [] { the_session.load()->unlock_in_parent(); },
                  [] { the_session.load()->restart_in_child(); });
 }
@@ -87,29 +129,62 @@ void Session::note_own_failure(const char* what) noexcept {
   }
 }
 
-Device& Session::device(const HipLibrary& hip, int index) {
-  const DeviceKey key{&hip, index};
-  {
-    const std::lock_guard lock(m_device_mutex);
-    const auto known = m_devices.find(key);
-    if (known != m_devices.end()) return *known->second;
-  }
-  auto made = std::make_unique<Device>(hip, index, m_config.memory);  // calls HIP: no lock may be held
-  const std::lock_guard lock(m_device_mutex);
-  return *m_devices.emplace(key, std::move(made)).first->second;
+std::atomic<Device*>* Session::fast_device(const HipLibrary& hip, int index) {
+  return index >= 0 && index < most_fast_devices ? &m_fast_devices[hip.index][index] : nullptr;
 }
 
-void Session::on_device_reset(const HipLibrary& hip) {
-  int index = 0;
-  hip.hipGetDevice(&index);
+Device* Session::find_device(const HipLibrary& hip, int index) {
   const std::lock_guard lock(m_device_mutex);
   const auto known = m_devices.find({&hip, index});
-  if (known != m_devices.end()) known->second->forget_buffers();
+  return known == m_devices.end() ? nullptr : known->second.get();
+}
+
+Device& Session::device(const HipLibrary& hip, int index) {
+  std::atomic<Device*>* const fast = fast_device(hip, index);
+  if (Device* known = fast ? fast->load(std::memory_order_acquire) : find_device(hip, index)) return *known;
+  const BufferMemory memory = m_config.hang_ms > 0 ? BufferMemory::host : BufferMemory::device;
+  auto made =
+      std::make_unique<Device>(hip, index, m_config.memory, memory);  // calls HIP: no lock may be held
+  const std::lock_guard lock(m_device_mutex);
+  Device& device = *m_devices.emplace(DeviceKey{&hip, index}, std::move(made)).first->second;
+  if (fast) *fast = &device;
+  return device;
+}
+
+Session::Reset::Reset(Session& session, const HipLibrary& hip, std::optional<int> device) noexcept
+    : m_session(session) {
+  m_session.guarded([&] {
+    if (m_session.is_left_by_parent(hip)) return;
+    int index = device.value_or(0);
+    if (!device && hip.hipGetDevice(&index) != hip_success) return;
+    m_device = m_session.find_device(hip, index);
+    if (m_device) m_hold = m_session.m_recorder->hold_for_reset(*m_device);
+    if (m_device && m_session.m_hang) m_session.m_hang->withdraw_all(*m_device);
+  });
+}
+
+void Session::Reset::finish(hipError_t result) noexcept {
+  m_session.guarded([&] {
+    if (result != hip_success || !m_device) return;
+    m_session.m_streams.forget_all();
+    m_session.m_graphs->forget_device(*m_device);
+    m_device->forget_buffers();
+  });
+}
+
+std::uint64_t Session::next_dispatch() {
+  const std::uint64_t number = ++m_dispatches;
+  if (number == 1) close_before_exit([] { the_session.load()->close(); });
+  return number;
 }
 
 void Session::close() {
+  if (m_is_new_in_child) return;  // it never called HIP itself
   guarded([this] { m_registry.read_unread(); });
   guarded([this] { m_recorder->close(); });
+  guarded([this] {
+    if (m_hang) m_hang->stop();
+  });
 }
 
 void Session::lock_for_fork() {
@@ -118,9 +193,11 @@ void Session::lock_for_fork() {
   m_device_mutex.lock();
   m_streams.lock_for_fork();
   m_losses.lock_for_fork();
+  m_selection.lock_for_fork();
 }
 
 void Session::unlock_in_parent() {
+  m_selection.unlock_after_fork();
   m_losses.unlock_after_fork();
   m_streams.unlock_after_fork();
   m_device_mutex.unlock();
@@ -133,13 +210,22 @@ void Session::unlock_in_parent() {
 // middle of changing them.
 void Session::restart_in_child() {
   m_losses.clear_in_child();
+  m_selection.restart_in_child();
+  m_selection.unlock_after_fork();
   m_recorder->abandon_file();
   m_recorder.release();
+  m_graphs.release();
+  m_graphs = std::make_unique<Graphs>();
   for (auto& [key, device] : m_devices) device.release();
   m_devices.clear();
+  for (auto& devices : m_fast_devices)
+    for (std::atomic<Device*>& device : devices) device = nullptr;
   m_status.restart_in_child();
   m_dispatches = 0;
+  if (m_has_hip_begun) m_is_hip_of_parent = true;
   m_recorder = std::make_unique<Recorder>(m_config, &m_status, &m_losses);
+  m_hang.release();
+  make_hang_watch();
   m_is_new_in_child = true;
   m_losses.unlock_after_fork();
   m_streams.unlock_after_fork();

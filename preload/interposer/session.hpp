@@ -5,13 +5,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "config.hpp"
 #include "device.hpp"
+#include "graphs.hpp"
+#include "hang.hpp"
 #include "losses.hpp"
 #include "recorder.hpp"
 #include "registry.hpp"
+#include "selection.hpp"
 #include "status.hpp"
 #include "streams.hpp"
 
@@ -21,7 +25,8 @@ class Session {
  public:
   // Begins with the first call of any hook. Null if nobody asked for tracing, or if what they asked for could
   // not be understood, which is said once.
-  static Session* of_this_process(const HipLibrary& hip) noexcept;
+  // `call`: the function of HIP that was called.
+  static Session* of_this_process(const HipLibrary& hip, const char* call) noexcept;
 
   explicit Session(Config config);
   Session(const Session&) = delete;
@@ -32,7 +37,10 @@ class Session {
   LossBook& losses() { return m_losses; }
   Registry& registry() { return m_registry; }
   Recorder& recorder() { return *m_recorder; }
-  StreamNumbers& streams() { return m_streams; }
+  HipStreams& streams() { return m_streams; }
+  Selection& selection() { return m_selection; }
+  Graphs& graphs() { return *m_graphs; }
+  HangWatch* hang() { return m_hang.get(); }  // null without --hang
 
   // Runs bookkeeping that must not reach the application, whatever happens.
   template <class Body>
@@ -47,14 +55,39 @@ class Session {
   }
 
   Device& device(const HipLibrary& hip, int index);
-  std::uint64_t next_dispatch() { return ++m_dispatches; }
-  void on_capture_begun() { m_has_captured = true; }
+  std::uint64_t next_dispatch();  // its number, from 1
+  // HIP on hardware does not survive a fork: nothing of ours may call it in the child.
+  bool is_left_by_parent(const HipLibrary& hip) const { return m_is_hip_of_parent && !hip.is_software(); }
+  // See LastError.
+  std::atomic<bool>& is_last_error_watched() { return m_is_last_error_watched; }
+  void on_capture_begun() {
+    m_has_captured = true;
+    ++m_captures;
+  }
+  // Also after one that went wrong: only calls that leave it running do not come here.
+  void on_capture_ended() { --m_captures; }
   bool has_captured() const { return m_has_captured; }
-  void on_device_reset(const HipLibrary& hip);  // of the calling thread's device
+  bool is_capturing() const { return m_captures > 0; }  // any stream
+  // Around a call that destroys what is on a device; of the calling thread without an index.
+  class Reset {
+   public:
+    Reset(Session& session, const HipLibrary& hip, std::optional<int> device) noexcept;
+    Reset(const Reset&) = delete;
+    Reset& operator=(const Reset&) = delete;
+    void finish(hipError_t result) noexcept;
+
+   private:
+    Session& m_session;
+    Device* m_device = nullptr;  // null: nothing of ours is on it
+    std::unique_lock<std::timed_mutex> m_hold;
+  };
   void close();
 
  private:
   bool open_status();
+  void make_hang_watch();
+  void begin_in_child(const HipLibrary& hip);
+  void count_unseen_libraries();
   void note_own_failure(const char* what) noexcept;
   void lock_for_fork();
   void unlock_in_parent();
@@ -62,18 +95,31 @@ class Session {
   static void register_process_hooks();
 
   using DeviceKey = std::pair<const HipLibrary*, int>;
+  static constexpr int most_fast_devices = 64;
+
+  std::atomic<Device*>* fast_device(const HipLibrary& hip, int index);
+  Device* find_device(const HipLibrary& hip, int index);
 
   const Config m_config;
   Status m_status;
   LossBook m_losses;
   Registry m_registry;
+  Selection m_selection;
   std::unique_ptr<Recorder> m_recorder;
-  StreamNumbers m_streams;
+  std::unique_ptr<HangWatch> m_hang;
+  std::unique_ptr<Graphs> m_graphs = std::make_unique<Graphs>();
+  HipStreams m_streams;
   std::mutex m_device_mutex;
   std::map<DeviceKey, std::unique_ptr<Device>> m_devices;
+  // The same, for launches, which take no lock. Devices past them are looked up in the map.
+  std::atomic<Device*> m_fast_devices[most_hip_libraries][most_fast_devices] = {};
   std::atomic<std::uint64_t> m_dispatches{0};
   std::atomic<bool> m_has_captured{false};
+  std::atomic<int> m_captures{0};
+  std::atomic<bool> m_is_last_error_watched{false};
   std::atomic<bool> m_is_new_in_child{false};
+  std::atomic<bool> m_has_hip_begun{false};
+  std::atomic<bool> m_is_hip_of_parent{false};
 };
 
 }  // namespace ktrace

@@ -48,6 +48,12 @@ std::uint64_t passing_blocks(std::uint32_t count, const AxisFilter& axis) {
   return axis.lo >= hi ? 0 : (hi - axis.lo + axis.stride_mask) / (std::uint64_t{axis.stride_mask} + 1);
 }
 
+// Only waves that pass the filters ask for a slot; how many pass a filter of XCCs, nobody knows before.
+std::uint64_t claiming_waves(const Shape& shape, const Config& config) {
+  const std::uint64_t expected = config.xcc_mask == all_numbers ? expected_waves(shape, config) : 0;
+  return expected > 0 ? expected : wave_count(shape);
+}
+
 }  // namespace
 
 std::uint32_t waves_per_block(const Shape& shape) {
@@ -61,18 +67,28 @@ std::uint64_t wave_count(const Shape& shape) {
 }
 
 Layout choose_layout(const Shape& shape, const Config& config, std::uint32_t attempted_words) {
-  const std::uint64_t waves = wave_count(shape);
+  const std::uint64_t waves =
+      config.mode == SlotMode::claim ? claiming_waves(shape, config) : wave_count(shape);
   Layout layout;
+  layout.mode = config.mode == SlotMode::claim ? KTRACE_MODE_CLAIM : KTRACE_MODE_DIRECT;
+  layout.may_claim = config.mode != SlotMode::direct;
   layout.region_log2 = log2_of(words_of_region(waves, config, attempted_words) * sizeof(ktrace_word));
   constexpr std::uint64_t most_slots = 0xffffffffu;
-  if (waves <= most_slots && KTRACE_CONTROL_SIZE + (waves << layout.region_log2) <= config.memory) {
-    layout.wave_slots = static_cast<std::uint32_t>(waves);
+  layout.wave_slots = static_cast<std::uint32_t>(std::min(waves, most_slots));
+  if (waves <= most_slots && layout.buffer_size() <= config.memory) return layout;
+  if (!layout.may_claim) {
+    layout.wave_slots = 0;
     return layout;
   }
-  layout.wave_slots = static_cast<std::uint32_t>(std::min(waves, most_slots));
   // Half of the budget, so that the next launch finds something while this one is copied back.
   const Layout half = claim_layout(layout, config.memory / 2);
   return half.wave_slots > 0 ? half : claim_layout(layout, config.memory);
+}
+
+std::uint32_t control_flags(const Config& config, const ktrace_kernel_note& kernel) {
+  if (config.hang_ms > 0) return KTRACE_CONTROL_EAGER;
+  const bool is_ring = config.full == WhenFull::ring && (kernel.flags & KTRACE_KERNEL_RING) != 0;
+  return is_ring ? KTRACE_CONTROL_RING : 0;
 }
 
 Layout claim_layout(const Layout& wanted, std::uint64_t capacity) {
@@ -101,6 +117,7 @@ ktrace_control make_control(const Shape& shape, const Layout& layout, const Conf
   control.magic = KTRACE_CONTROL_MAGIC;
   control.abi_version = KTRACE_ABI_VERSION;
   control.mode = layout.mode;
+  control.flags = layout.flags;
   control.dispatch = static_cast<std::uint32_t>(dispatch);
   control.regions = regions;
   control.region_log2 = layout.region_log2;

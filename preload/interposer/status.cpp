@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "file_descriptor.hpp"
+#include "untraced_children.hpp"
 
 namespace ktrace {
 namespace {
@@ -59,10 +61,12 @@ bool Status::open(const std::string& dir, const std::string& program, std::strin
     return false;
   }
   m_status = static_cast<ktrace_status*>(mapped);
+  count_untraced_children_in(m_status);
   return true;
 }
 
 void Status::restart_in_child() {
+  new (&m_text_mutex) std::mutex;  // whoever held it is not in this process
   ktrace_status fresh{};
   fresh.magic = KTRACE_STATUS_MAGIC;
   fresh.size = sizeof fresh;
@@ -81,8 +85,9 @@ void Status::add_code_object(std::uint64_t annotated_kernels) {
   add(&m_status->counts.annotated_kernels, annotated_kernels);
 }
 
-std::uint64_t Status::add_launch() {
-  return __atomic_add_fetch(&m_status->counts.launches, 1, __ATOMIC_RELAXED);
+std::uint64_t Status::add_launch() { return add_launches(1); }
+std::uint64_t Status::add_launches(std::uint64_t count) {
+  return __atomic_add_fetch(&m_status->counts.launches, count, __ATOMIC_RELAXED);
 }
 void Status::add_annotated_launch() { add(&m_status->counts.annotated_launches, 1); }
 void Status::add_unselected_launch() { add(&m_status->unselected_launches, 1); }

@@ -23,6 +23,7 @@ class Status {
 
   void add_code_object(std::uint64_t annotated_kernels);
   std::uint64_t add_launch();  // returns its number, from 1
+  std::uint64_t add_launches(std::uint64_t count);  // returns the number of the last one
   void add_annotated_launch();
   void add_unselected_launch();
   void add_unseen_launch();

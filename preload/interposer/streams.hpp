@@ -1,48 +1,58 @@
-// Small numbers for streams and threads, in the order in which they were first used.
+// Small numbers for streams and threads, in the order in which they were first used, and the device of each
+// stream.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 
-#include "hip.hpp"
+#include "hip_library.hpp"
 
 namespace ktrace {
 
 // Counted from 0, per thread of the application that launches.
-inline std::uint32_t number_of_this_thread() {
-  static std::atomic<std::uint32_t> threads{0};
-  static thread_local std::uint32_t number __attribute__((tls_model("initial-exec"))) =
-      0;  // one more than the number
-  if (number == 0) number = ++threads;
-  return number - 1;
-}
+std::uint32_t number_of_this_thread();
 
-class StreamNumbers {
+class HipStreams {
  public:
-  // 0 is the null stream. Each thread has its own default stream behind `stream_per_thread`.
-  std::uint64_t number_of(hipStream_t stream) {
-    if (stream == stream_null || stream == stream_legacy) return 0;
-    const std::lock_guard lock(m_mutex);
-    const Key key{stream, stream == stream_per_thread ? number_of_this_thread() : 0};
-    return m_number_by_stream.emplace(key, m_next).second ? m_next++ : m_number_by_stream[key];
-  }
+  struct Facts {
+    std::uint64_t number = 0;  // 0 is the null stream
+    int device = 0;
+  };
+
+  HipStreams() = default;
+  HipStreams(const HipStreams&) = delete;
+  HipStreams& operator=(const HipStreams&) = delete;
+
+  // Calls HIP for a stream that it has not seen, and, where there are several devices, for a default stream:
+  // that is on the calling thread's device, which can be changed in ways that nobody sees.
+  Facts facts_of(const HipLibrary& hip, hipStream_t stream);
+
+  // Without asking HIP anything.
+  std::uint64_t number_of(hipStream_t stream);
 
   // HIP may give the handle to a new stream.
-  void forget(hipStream_t stream) {
-    const std::lock_guard lock(m_mutex);
-    m_number_by_stream.erase({stream, 0});
-  }
+  void forget(hipStream_t stream);
+  // After a reset, which destroys streams.
+  void forget_all();
 
   void lock_for_fork() { m_mutex.lock(); }
   void unlock_after_fork() { m_mutex.unlock(); }
 
  private:
   using Key = std::pair<hipStream_t, std::uint32_t>;
+
+  Facts look_up(const HipLibrary& hip, hipStream_t stream);
+  bool has_one_device(const HipLibrary& hip);
+
   std::mutex m_mutex;
   std::map<Key, std::uint64_t> m_number_by_stream;
   std::uint64_t m_next = 1;
+  // Changes whenever something is forgotten, so that what threads remember is of no more use. Never 0.
+  std::atomic<std::uint64_t> m_generation{1};
+  std::atomic<int> m_device_counts[most_hip_libraries] = {};  // 0: not asked yet
 };
 
 }  // namespace ktrace

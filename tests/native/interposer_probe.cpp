@@ -17,7 +17,10 @@
 #include "config.hpp"
 #include "copy_back.hpp"
 #include "crc32.hpp"
+#include "name_patterns.hpp"
+#include "placeholders.hpp"
 #include "registry.hpp"
+#include "selection.hpp"
 #include "sha256.hpp"
 #include "sizing.hpp"
 
@@ -108,7 +111,10 @@ void streams(const Arguments& arguments) {
   ktrace_wave_header header{};
   header.main_cursor = number32(arguments[1]);
   header.side_cursor = number32(arguments[2]);
-  const Streams found = streams_of(header, number32(arguments[0]));
+  Layout layout;
+  layout.region_log2 = number32(arguments[0]);
+  layout.flags = arguments.size() > 3 ? number32(arguments[3]) : 0;
+  const Streams found = streams_of(header, layout);
   std::printf("main %u side %u met %d attempted %llu dropped %llu unfinished %d\n", found.main_words,
               found.side_words, found.have_met, static_cast<unsigned long long>(found.attempted),
               static_cast<unsigned long long>(found.dropped), found.is_unfinished);
@@ -121,17 +127,55 @@ void print_config(const Arguments&) {
   for (const AxisFilter& axis : config.blocks)
     std::printf("axis %u %u %u\n", axis.lo, axis.hi, axis.stride_mask);
   std::printf("output|%s|%s\n", config.output.c_str(), config.output_dir.c_str());
+  std::printf("mode %d full %d on_full %d on_full_ms %llu hang_ms %llu log_level %d\n",
+              static_cast<int>(config.mode), static_cast<int>(config.full), static_cast<int>(config.on_full),
+              static_cast<unsigned long long>(config.on_full_ms),
+              static_cast<unsigned long long>(config.hang_ms), static_cast<int>(config.log_level));
+  for (const IterationRange& range : config.iterations)
+    std::printf("launches %llu-%llu\n", static_cast<unsigned long long>(range.first),
+                static_cast<unsigned long long>(range.last));
+  for (const Period& period : config.periods)
+    std::printf("period %llu %llu %llu\n", static_cast<unsigned long long>(period.delay_ns),
+                static_cast<unsigned long long>(period.duration_ns),
+                static_cast<unsigned long long>(period.repeat));
+}
+
+void process_names(const Arguments& arguments) { std::printf("%s\n", fill_in_process(arguments[0]).c_str()); }
+
+void collecting(const Arguments& arguments) {
+  const Config config = configuration();
+  for (const std::string& elapsed : arguments)
+    std::printf("%s", is_collecting(config.periods, number(elapsed)) ? "1" : "0");
+  std::printf("\n");
 }
 
 void names(const Arguments&) {
-  for (const char* name : {environment_session_dir, environment_output, environment_output_dir,
-                           environment_memory, environment_words, environment_kernels, environment_blocks,
-                           environment_waves, environment_xcc, environment_version})
+  for (const char* name : {environment_session_dir,
+                           environment_output,
+                           environment_output_dir,
+                           environment_memory,
+                           environment_words,
+                           environment_kernels,
+                           environment_kernel_include,
+                           environment_kernel_exclude,
+                           environment_kernel_iterations,
+                           environment_periods,
+                           environment_blocks,
+                           environment_waves,
+                           environment_xcc,
+                           environment_mode,
+                           environment_full,
+                           environment_on_full,
+                           environment_on_full_ms,
+                           environment_hang_ms,
+                           environment_log_level,
+                           environment_version})
     std::printf("%s\n", name);
 }
 
 void wanted(const Arguments& arguments) {
-  std::printf("%s\n", is_kernel_wanted(configuration(), arguments[0]) ? "yes" : "no");
+  const Config config = configuration();
+  std::printf("%s\n", NamePatterns(config).choose(arguments[0]) ? "yes" : "no");
 }
 
 // Builds `target=annotated` or `target=plain`, in order; says which one a device gets.
@@ -209,6 +253,7 @@ int main(int count, char** values) {
       {"layout", layout},       {"streams", streams},
       {"config", print_config}, {"wanted", wanted},
       {"pick", pick},           {"params", params_without_placeholder},
-      {"extra", extra},         {"names", names}};
+      {"extra", extra},         {"names", names},
+      {"pids", process_names},  {"collecting", collecting}};
   commands.at(values[1])(Arguments(values + 2, values + count));
 }
