@@ -92,7 +92,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check types."""
-    session.install("mypy>=1.11", *dependencies())
+    session.install("mypy>=1.11", "types-PyYAML", *dependencies())
     session.run("mypy")
 
 

@@ -2,32 +2,71 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ktrace_cli import console
-from ktrace_cli.commands.decode import decode
-from ktrace_cli.commands.inspect import inspect
-from ktrace_cli.commands.run import run
-from ktrace_cli.commands.summary import summary
 from ktrace_cli.errors import KtraceError
+
+
+@dataclass(frozen=True)
+class Subcommand:
+    """A function of the module `ktrace_cli.commands.<name>`, named like it."""
+
+    summary: str
+    """The first sentence of its help."""
+    takes_a_command_line: bool = False
+    """Options end at its first argument: what follows is a program's own, also without `--`."""
+
+
+SUBCOMMANDS = {
+    "run": Subcommand("Run PROGRAM and record its annotated kernels.", takes_a_command_line=True),
+    "decode": Subcommand("Write RECORDING as a Perfetto trace or as text."),
+    "summary": Subcommand("Show count and times of every phase of every kernel in RECORDING."),
+    "inspect": Subcommand(
+        "Show the kernels in FILES: which are annotated, their markers and what they use."
+    ),
+}
+
+
+class _Subcommands(TyperGroup):
+    """Loads a subcommand when it is called: `ktrace run` shall not wait for numpy to load."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        for name, known in SUBCOMMANDS.items():
+            self.commands[name] = TyperCommand(name, help=known.summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the subcommand that `args` begin with, loaded."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and load_subcommand(str(name)), rest
+
+
+def load_subcommand(name: str) -> Any:
+    """Import a subcommand and build its options."""
+    function = getattr(importlib.import_module(f"ktrace_cli.commands.{name}"), name)
+    settings = {"allow_interspersed_args": not SUBCOMMANDS[name].takes_a_command_line}
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(name, context_settings=settings)(function)
+    return typer.main.get_command(single)
+
 
 app = typer.Typer(
     name="ktrace",
+    cls=_Subcommands,
     help="Shows what happens inside GPU kernels.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# Options end at the program's name, so that the program's own options reach it without `--`.
-app.command(context_settings={"allow_interspersed_args": False})(run)
-app.command()(decode)
-app.command()(summary)
-app.command()(inspect)
 
 
 def _print_version(value: bool) -> None:

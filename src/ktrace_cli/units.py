@@ -32,6 +32,11 @@ def format_bytes(size: int) -> str:
     return f"{value:.1f} GiB"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write a number with its noun: `1 wave` or `4,032 waves`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def _three_digits(value: float) -> str:
     if value == int(value) and abs(value) < 1000:
         return str(int(value))

@@ -38,8 +38,8 @@ def test_os_exit_loses_nothing_that_was_finished(tmp_path: Path) -> None:
 
     assert (outcome.returncode, outcome.stdout) == (7, "right\n")
     assert len(outcome.recording.dispatches) == 3
-    assert outcome.recording.damage.not_closed == 1
-    assert not outcome.status.is_closed
+    assert outcome.recording.damage.not_closed == 0
+    assert outcome.status.is_closed
     assert outcome.status.dispatches == 3
 
 
@@ -73,7 +73,7 @@ def test_a_child_of_fork_records_into_a_file_of_its_own(tmp_path: Path) -> None:
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
     assert numbers(outcome) == [2, 2]
     parent, child = outcome.statuses  # the child ended by _exit
-    assert (parent.output, parent.is_closed, child.is_closed) == (outcome.path, True, False)
+    assert (parent.output, parent.is_closed, child.is_closed) == (outcome.path, True, True)
     assert child.output == tmp_path / f"run.{child.pid}.bin"
     assert outcome.recording.damage.not_closed == 0
     assert [status.launches for status in outcome.statuses] == [2, 2]
@@ -209,7 +209,7 @@ def test_a_session_folder_that_is_gone_is_said_once(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_leaves_a_recording_that_ktrace_reads(tmp_path: Path) -> None:
-    run_script(f"{HOST}host.launch()\n{RIGHT}os._exit(0)", tmp_path)
+    run_script(f"{HOST}host.launch()\n{RIGHT}os.kill(os.getpid(), 9)", tmp_path)
 
     done = subprocess.run(
         [sys.executable, "-m", "ktrace_cli", "summary", "run.bin"],

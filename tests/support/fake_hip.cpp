@@ -4,11 +4,16 @@
 // which is the launch's last argument. Environment: FAKE_POLLS (an event is ready at its nth query),
 // FAKE_HANGING_STREAM (events on the first stream that was created are never ready), FAKE_MEMORY (largest
 // hipMalloc), FAKE_FAILING (name of a function that fails), FAKE_ASYNC_ERROR (the code that every event ends
-// with).
+// with), FAKE_FORK (in a child of the process that first called it: `dead`, every call fails; `deadly`, only
+// launches are answered), FAKE_TICKS (ticks of 10 ns have been counted since this nanosecond of
+// CLOCK_BOOTTIME; the core clock is 21 times as fast).
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "ktrace/format.h"
@@ -17,7 +22,7 @@
 
 namespace {
 
-constexpr int out_of_memory = 2, not_ready = 600, unknown = 999;
+constexpr int out_of_memory = 2, not_initialized = 3, not_ready = 600, unknown = 999;
 constexpr int hip_version = 70200000;
 
 struct Event {
@@ -37,10 +42,20 @@ long number_of(const char* name, long otherwise) {
   return text ? std::strtol(text, nullptr, 0) : otherwise;
 }
 
+// How this process stands to the one that began HIP: "" in that one itself.
+const char* state_after_fork() {
+  static const pid_t first = getpid();
+  const char* state = std::getenv("FAKE_FORK");
+  return state && getpid() != first ? state : "";
+}
+
 // As HIP up to 6.3: every call sets the last error, a success too.
 int answer(const char* function, int error = 0) {
   const char* failing = std::getenv("FAKE_FAILING");
   if (failing && std::strcmp(failing, function) == 0) error = unknown;
+  if (std::strcmp(state_after_fork(), "dead") == 0) error = not_initialized;
+  if (std::strcmp(state_after_fork(), "deadly") == 0 && std::strcmp(function, "hipModuleLaunchKernel") != 0)
+    std::abort();
   return last_error = error;
 }
 
@@ -49,6 +64,15 @@ bool is_hanging(const void* stream) {
   const auto* known = static_cast<const Stream*>(stream);
   return std::getenv("FAKE_HANGING_STREAM") && reinterpret_cast<std::uintptr_t>(stream) > 2 &&
          known->number == 0 && known->flags == 0;
+}
+
+std::uint64_t ticks_now() {
+  const char* origin = std::getenv("FAKE_TICKS");
+  timespec time{};
+  clock_gettime(CLOCK_BOOTTIME, &time);
+  const auto now =
+      static_cast<std::uint64_t>(time.tv_sec) * 1000000000u + static_cast<std::uint64_t>(time.tv_nsec);
+  return origin ? (now - std::strtoull(origin, nullptr, 10)) / 10 : 0;
 }
 
 void run_kernel(void* const* params) {
@@ -66,9 +90,14 @@ void run_kernel(void* const* params) {
   header.side_cursor = (1u << control->region_log2) - 8;
   header.main_cursor = KTRACE_REGION_HEADER + 8;
   header.dispatch = control->dispatch;
+  header.realtime_begin = ticks_now();
+  header.realtime_end = header.realtime_begin + (header.realtime_begin ? 100 : 0);
+  header.memtime_begin = header.realtime_begin * 21;
+  header.memtime_end = header.realtime_end * 21;
   std::memcpy(region, &header, sizeof header);
   if (control->mode == KTRACE_MODE_CLAIM) control->claimed = 1;
-  const ktrace_word word{17, KTRACE_KIND_MARK << KTRACE_TAG_KIND_SHIFT | 1};
+  const ktrace_word word{static_cast<ktrace_u32>(header.memtime_begin) + 17,
+                         KTRACE_KIND_MARK << KTRACE_TAG_KIND_SHIFT | 1};
   std::memcpy(region + KTRACE_REGION_HEADER, &word, sizeof word);
 }
 
@@ -130,6 +159,18 @@ FAKE_EXPORT int hipStreamCreateWithFlags(void** stream, unsigned flags) {
 }
 FAKE_EXPORT int hipStreamSynchronize(void*) { return answer("hipStreamSynchronize"); }
 FAKE_EXPORT int hipStreamWaitEvent(void*, void*, unsigned) { return answer("hipStreamWaitEvent"); }
+FAKE_EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 10017 && std::getenv("FAKE_TICKS") ? 100000 : 0;  // wall clock rate in kHz
+  return answer("hipDeviceGetAttribute");
+}
+FAKE_EXPORT int hipDeviceGetPCIBusId(char* id, int size, int) {
+  std::strncpy(id, "0000:c1:03.0", static_cast<std::size_t>(size));
+  return answer("hipDeviceGetPCIBusId");
+}
+FAKE_EXPORT void** __hipRegisterFatBinary(const void*) {
+  static void* handle = nullptr;
+  return &handle;
+}
 FAKE_EXPORT int hipDeviceSynchronize() { return answer("hipDeviceSynchronize"); }
 FAKE_EXPORT int hipGetStreamDeviceId(void*) { return 0; }
 FAKE_EXPORT int hipEventCreateWithFlags(void** event, unsigned) {

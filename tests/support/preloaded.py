@@ -55,17 +55,18 @@ def run_preloaded(
     *,
     traced: bool = True,
     preload_device: bool = True,
+    preload: Sequence[Path] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Run `program`; KTRACE_OUTPUT is run.bin in `folder`.
 
     Not traced: without the interposer. Without `preload_device` the program has to find HIP
-    by name, as on a machine with ROCm.
+    by name, as on a machine with ROCm. `preload`: libraries in front of the interposer.
     """
     session = folder / "session"
     session.mkdir(parents=True, exist_ok=True)
     device = native_library(SOFTWARE_DEVICE)
-    preloads = [native_library(INTERPOSER)] * traced + [device] * preload_device
+    preloads = [*preload, *[native_library(INTERPOSER)] * traced, *[device] * preload_device]
     done = subprocess.run(
         list(map(str, program)),
         cwd=folder,
@@ -93,13 +94,19 @@ def run_script(
     *,
     traced: bool = True,
     preload_device: bool = True,
+    preload: Sequence[Path] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Run Python text that sees support.hip_host and the path SAXPY."""
     text = f"{PROLOGUE}SAXPY = Path({str(SAXPY)!r})\n{script}"
     program = [sys.executable, "-c", text]
     return run_preloaded(
-        program, folder, traced=traced, preload_device=preload_device, environment=environment
+        program,
+        folder,
+        traced=traced,
+        preload_device=preload_device,
+        preload=preload,
+        environment=environment,
     )
 
 

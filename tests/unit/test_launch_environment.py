@@ -8,7 +8,7 @@ import pytest
 
 from ktrace_cli.errors import KtraceError, UsageError
 from ktrace_cli.launch.device import DeviceChoice, is_software
-from ktrace_cli.launch.environment import TraceOptions, traced_environment
+from ktrace_cli.launch.environment import TraceOptions, changes, traced_environment
 from ktrace_cli.launch.native import Session
 from ktrace_cli.units import format_bytes, format_duration, parse_size
 
@@ -38,7 +38,13 @@ def test_hardware_runs_keep_their_own_hip() -> None:
 
 
 def test_options_become_variables_and_empty_ones_do_not() -> None:
-    options = TraceOptions(output=Path("/out/run.bin"), kernels=("gemm*", "/attn/"), words="256")
+    options = TraceOptions(
+        output=Path("/out/%rank%.bin"), kernels=("gemm*", "/attn/"), words="256",
+        kernel_include=("a", "b"), kernel_exclude=("c", "d"), kernel_iterations="1,3-4",
+        periods="0:1:2", mode="claim", full="ring", on_full="wait", on_full_ms="9", hang_ms="5",
+        log_level="info", soft_arch="gfx950", soft_devices="2", memory="65536", blocks="0",
+        waves="1", xcc="2",
+    )  # fmt: skip
 
     environment = traced_environment(options, SESSION, "1.2.3", software_device=False)
 
@@ -46,11 +52,44 @@ def test_options_become_variables_and_empty_ones_do_not() -> None:
     assert ours == {
         "KTRACE_SESSION_DIR": "/tmp/ktrace-x",
         "KTRACE_VERSION": "1.2.3",
-        "KTRACE_OUTPUT": "/out/run.bin",
+        "KTRACE_OUTPUT": "/out/%rank%.bin",
         "KTRACE_OUTPUT_DIR": str(Path("ktrace_out").absolute()),
         "KTRACE_KERNELS": "gemm*\n/attn/",
         "KTRACE_WORDS": "256",
+        "KTRACE_KERNEL_INCLUDE": "a\nb",
+        "KTRACE_KERNEL_EXCLUDE": "c\nd",
+        "KTRACE_KERNEL_ITERATIONS": "1,3-4",
+        "KTRACE_PERIODS": "0:1:2",
+        "KTRACE_MODE": "claim",
+        "KTRACE_FULL": "ring",
+        "KTRACE_ON_FULL": "wait",
+        "KTRACE_ON_FULL_MS": "9",
+        "KTRACE_HANG_MS": "5",
+        "KTRACE_LOG_LEVEL": "info",
+        "KTRACE_SOFT_ARCH": "gfx950",
+        "KTRACE_SOFT_DEVICES": "2",
+        "KTRACE_MEMORY": "65536",
+        "KTRACE_BLOCKS": "0",
+        "KTRACE_WAVES": "1",
+        "KTRACE_XCC": "2",
     }
+
+
+def test_nothing_given_sets_nothing_but_the_place() -> None:
+    environment = traced_environment(TraceOptions(), SESSION, "1.2.3", software_device=True)
+
+    assert sorted(name for name in environment if name.startswith("KTRACE_")) == [
+        "KTRACE_OUTPUT_DIR", "KTRACE_SESSION_DIR", "KTRACE_VERSION",
+    ]  # fmt: skip
+
+
+def test_what_the_program_gets_is_shown_as_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAME", "1")
+    monkeypatch.setenv("OTHER", "1")
+
+    assert changes({"SAME": "1", "OTHER": "2", "KTRACE_X": "3"}) == [
+        ("KTRACE_X", "3"), ("OTHER", "2"),
+    ]  # fmt: skip
 
 
 def test_auto_takes_the_software_device_only_without_a_driver(tmp_path: Path) -> None:

@@ -53,3 +53,12 @@ def test_what_makes_no_sense_is_explained(check: Callable[[], None], why: str) -
     assert problem.value.why == why
     assert problem.value.fix
     assert problem.value.status == 2
+
+
+def test_good_filters_pass() -> None:
+    check_words("32")
+    check_words("1048576")
+    check_numbers("--waves", "0,4-7,31")
+    for blocks in ("*", "0", "0:64:8,0", ":4", "2:", "*,*,1:2"):
+        check_blocks(blocks)
+    check_patterns(["gemm*", "/attn_(fwd|bwd)/", "/"])

@@ -14,7 +14,6 @@ from ktrace_cli.commands.recording import (
     RecordingArgument,
     StrictOption,
     check_losses,
-    counted,
     describe_times,
     find_recording,
     load_timeline,
@@ -24,6 +23,7 @@ from ktrace_cli.export.perfetto import write_perfetto
 from ktrace_cli.export.text import write_text
 from ktrace_cli.model import Timeline
 from ktrace_cli.timeline.select import Selection, select
+from ktrace_cli.units import counted
 
 # A viewer in a browser keeps some 100 to 160 bytes per event within 4 GiB.
 _MANY_EVENTS = 20_000_000

@@ -9,12 +9,14 @@ import typer
 
 from ktrace_cli import console
 from ktrace_cli.errors import ExitStatus, KtraceError
+from ktrace_cli.launch.environment import DEFAULT_FOLDER
 from ktrace_cli.model import Device, Timeline
 from ktrace_cli.timeline.build import build_timeline
 from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.trace_file.reader import read_recording
+from ktrace_cli.units import counted
 
-RUN_FOLDER = Path("ktrace_out")
+RUN_FOLDER = Path(DEFAULT_FOLDER)
 """Where `ktrace run` writes without `-o`."""
 
 RecordingArgument = Annotated[
@@ -77,11 +79,6 @@ def check_losses(timeline: Timeline, *, strict: bool) -> None:
     """End with status 5 if the user is strict and anything is missing."""
     if strict and timeline.losses.counted():
         raise typer.Exit(ExitStatus.LOSS)
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """Return `1 wave` or `4,032 waves`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def describe_devices(timeline: Timeline) -> str:

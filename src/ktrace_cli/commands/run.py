@@ -2,89 +2,52 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from ktrace_cli import console
-from ktrace_cli.commands.decode import decode_recording
+from ktrace_cli.commands import run_options as options
 from ktrace_cli.errors import ExitStatus
-from ktrace_cli.launch.device import Arch, DeviceChoice, is_software
-from ktrace_cli.launch.environment import TraceOptions
-from ktrace_cli.launch.filters import (
-    check_blocks,
-    check_memory,
-    check_numbers,
-    check_output,
-    check_patterns,
-    check_words,
-)
+from ktrace_cli.launch.device import DeviceChoice, is_software
+from ktrace_cli.launch.environment import changes
+from ktrace_cli.launch.options import RunOptions, combined
+from ktrace_cli.launch.output import refuse_output
+from ktrace_cli.launch.plan import RunPlan, check_device, make_plan, numbered
+from ktrace_cli.launch.program import Program, find_program
 from ktrace_cli.launch.report import notes, recordings, result_line, warnings
 from ktrace_cli.launch.run import RunResult, run_traced
-from ktrace_cli.units import parse_size
-
-
-class RunFormat(str, Enum):
-    """What `run -f` leaves besides the recording."""
-
-    BIN = "bin"
-    PFTRACE = "pftrace"
 
 
 def run(
-    command: Annotated[
-        list[str], typer.Argument(metavar="PROGRAM", help="What to run, with its arguments.")
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="The recording. The first process that records writes it, others write "
-            "<name>.<pid>.bin. Without it: ktrace_out/<program>.<pid>.bin.",
-        ),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file of -o.")] = False,
-    format_: Annotated[
-        RunFormat,
-        typer.Option("-f", "--format", help="`pftrace`: also decode the recordings at the end."),
-    ] = RunFormat.BIN,
-    device: Annotated[
-        DeviceChoice,
-        typer.Option(
-            help="`hardware`: the machine's HIP. `soft`: the software device, which runs the real "
-            "code objects and models their time. `auto`: soft where there is no /dev/kfd."
-        ),
-    ] = DeviceChoice.AUTO,
-    arch: Annotated[Arch, typer.Option(help="What the software device is.")] = Arch.GFX942,
-    kernel: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="Trace only kernels whose name matches: `gemm*`, or a regular expression "
-            "between slashes. May be repeated.",
-        ),
-    ] = None,
-    blocks: Annotated[
-        str,
-        typer.Option(
-            metavar="X[,Y[,Z]]",
-            help="Trace only these workgroups; an axis is `*`, a number, or LO:HI[:STRIDE].",
-        ),
-    ] = "",
-    waves: Annotated[
-        str, typer.Option(metavar="LIST", help="Trace only these waves of a workgroup: `0,4-7`.")
-    ] = "",
-    xcc: Annotated[str, typer.Option(metavar="LIST", help="Trace only these XCCs: `0,2`.")] = "",
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Trace buffers per device: `512M`, `2G` (1G).")
-    ] = "",
-    words: Annotated[
-        str, typer.Option(metavar="N", help="Words of 8 bytes per wave, a power of two.")
-    ] = "",
+    command: options.Command,
+    output_file: options.OutputFile = None,
+    output_directory: options.OutputDirectory = None,
+    force: options.Force = False,
+    output_format: options.OutputFormat = None,
+    kernel: options.Kernel = None,
+    kernel_include_regex: options.KernelIncludeRegex = None,
+    kernel_exclude_regex: options.KernelExcludeRegex = None,
+    kernel_iteration_range: options.KernelIterationRange = None,
+    collection_period: options.CollectionPeriod = None,
+    collection_period_unit: options.CollectionPeriodUnit = None,
+    blocks: options.Blocks = None,
+    waves: options.Waves = None,
+    xcc: options.Xcc = None,
+    memory: options.Memory = None,
+    words: options.Words = None,
+    mode: options.Mode = None,
+    full: options.Full = None,
+    on_full: options.OnFull = None,
+    on_full_ms: options.OnFullMs = None,
+    hang: options.Hang = None,
+    device: options.Device = None,
+    arch: options.Arch = None,
+    soft_devices: options.SoftDevices = None,
+    input_file: options.InputFile = None,
+    log_level: options.LogLevel = None,
 ) -> None:
     """Run PROGRAM and record its annotated kernels.
 
@@ -92,50 +55,102 @@ def run(
 
     Exits with its status; with 125 if ktrace failed, 126 or 127 if it could not be started.
     """
-    options = TraceOptions(
-        output=output,
-        memory=str(parse_size(memory)) if memory else "",
-        words=words,
-        kernels=tuple(kernel or ()),
+    given = RunOptions(
+        output_file=output_file,
+        output_directory=output_directory,
+        output_format=tuple(output_format or ()),
+        force="yes" if force else None,
+        device=device,
+        arch=arch,
+        soft_devices=soft_devices,
+        kernel=tuple(kernel or ()),
+        kernel_include_regex=tuple(kernel_include_regex or ()),
+        kernel_exclude_regex=tuple(kernel_exclude_regex or ()),
+        kernel_iteration_range=tuple(kernel_iteration_range or ()),
+        collection_period=tuple(collection_period or ()),
+        collection_period_unit=collection_period_unit,
         blocks=blocks,
         waves=waves,
         xcc=xcc,
-        soft_arch=arch.value,
+        memory=memory,
+        words=words,
+        mode=mode,
+        full=full,
+        on_full=on_full,
+        on_full_ms=on_full_ms,
+        hang=hang,
+        log_level=log_level,
     )
-    _check(options)
-    software = is_software(device)
-    if software and device is DeviceChoice.AUTO:
+    jobs = [given] if input_file is None else _jobs_of(input_file, given)
+    raise typer.Exit(_run_jobs(jobs, command))
+
+
+def _jobs_of(file: Path, given: RunOptions) -> list[RunOptions]:
+    from ktrace_cli.launch.jobs import read_jobs  # noqa: PLC0415 - most runs need no YAML
+
+    return [combined(given, job) for job in read_jobs(file)]
+
+
+def _run_jobs(jobs: Sequence[RunOptions], command: Sequence[str]) -> int:
+    """Check everything, then run one job after the other until a program fails."""
+    plans = [make_plan(job, command) for job in jobs]
+    if len(plans) > 1:
+        plans = [numbered(plan, number) for number, plan in enumerate(plans, 1)]
+    software = [is_software(plan.device) for plan in plans]
+    for job, plan, is_soft in zip(jobs, plans, software, strict=True):
+        check_device(job, software=is_soft)
+        refuse_output(plan.trace.output, may_replace=plan.may_replace)
+    program = find_program(command)
+    if any(
+        is_soft and plan.device is DeviceChoice.AUTO
+        for plan, is_soft in zip(plans, software, strict=True)
+    ):
         console.say("no AMD GPU here: using the software device, whose times are modelled")
+    if program.not_preloadable:
+        console.warn(
+            f"the interposer cannot be loaded into {program.path}: {program.not_preloadable}; "
+            "it runs untraced"
+        )
+    status = 0
+    for number, (plan, is_soft) in enumerate(zip(plans, software, strict=True), 1):
+        if len(plans) > 1:
+            console.say(f"job {number} of {len(plans)}")
+        status = _run_job(plan, program, software_device=is_soft)
+        if status and number < len(plans):
+            console.warn(f"job {number} returned {status}: {len(plans) - number} more not run")
+        if status:
+            break
+    return status
+
+
+def _run_job(plan: RunPlan, program: Program, *, software_device: bool) -> int:
     result = run_traced(
-        command, options, version("ktrace"), software_device=software, replace_output=force
+        program,
+        plan.trace,
+        version("ktrace"),
+        software_device=software_device,
+        replace_output=plan.may_replace,
+        before_start=_show_environment if plan.shows_environment else None,
     )
-    raise typer.Exit(_finish(result, format_))
-
-
-def _check(options: TraceOptions) -> None:
-    """Refuse what the interposer could not understand, before the program starts."""
-    check_output(options.output)
-    check_patterns(options.kernels)
-    if options.memory:
-        check_memory(int(options.memory))
-    if options.words:
-        check_words(options.words)
-    if options.blocks:
-        check_blocks(options.blocks)
-    for name, text in (("--waves", options.waves), ("--xcc", options.xcc)):
-        if text:
-            check_numbers(name, text)
-
-
-def _finish(result: RunResult, format_: RunFormat) -> int:
     for line in warnings(result):
         console.warn(line)
     for line in notes(result):
         console.say(line)
     console.say(result_line(result))
-    if format_ is RunFormat.PFTRACE:
-        for recording in recordings(result):
-            decode_recording(recording)
+    if plan.decodes:
+        _decode(result)
     if result.status == 0 and any(process.output_failed for process in result.processes):
         return ExitStatus.RUN_FAILED
     return result.status
+
+
+def _show_environment(environment: Mapping[str, str]) -> None:
+    for name, value in changes(environment):
+        console.say(f"{name}={value}")
+
+
+def _decode(result: RunResult) -> None:
+    from ktrace_cli.commands.decode import decode_recording  # noqa: PLC0415 - slow to load
+
+    for recording in recordings(result):
+        decode_recording(recording)

@@ -16,12 +16,11 @@ from ktrace_cli.commands.recording import (
     RecordingArgument,
     StrictOption,
     check_losses,
-    counted,
     describe_devices,
     find_recording,
     load_timeline,
 )
-from ktrace_cli.units import format_duration
+from ktrace_cli.units import counted, format_duration
 
 _NAME_WIDTH = 28
 _TIMES = ("total", "self", "mean", "min", "p50", "p90", "p99", "max")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,22 +19,46 @@ KERNELS = "KTRACE_KERNELS"
 BLOCKS = "KTRACE_BLOCKS"
 WAVES = "KTRACE_WAVES"
 XCC = "KTRACE_XCC"
+KERNEL_INCLUDE = "KTRACE_KERNEL_INCLUDE"
+KERNEL_EXCLUDE = "KTRACE_KERNEL_EXCLUDE"
+KERNEL_ITERATIONS = "KTRACE_KERNEL_ITERATIONS"
+PERIODS = "KTRACE_PERIODS"
+MODE = "KTRACE_MODE"
+FULL = "KTRACE_FULL"
+ON_FULL = "KTRACE_ON_FULL"
+ON_FULL_MS = "KTRACE_ON_FULL_MS"
+HANG_MS = "KTRACE_HANG_MS"
+LOG_LEVEL = "KTRACE_LOG_LEVEL"
 SOFT_ARCH = "KTRACE_SOFT_ARCH"
+SOFT_DEVICES = "KTRACE_SOFT_DEVICES"
+
+DEFAULT_FOLDER = "ktrace_out"
 
 
 @dataclass(frozen=True)
 class TraceOptions:
-    """What a run records and where; an empty value leaves the interposer's default."""
+    """What a run records and where, as the interposer reads it; "" leaves its default."""
 
     output: Path | None = None
-    output_dir: Path = Path("ktrace_out")
+    output_dir: Path = Path(DEFAULT_FOLDER)
     memory: str = ""
     words: str = ""
     kernels: tuple[str, ...] = ()
     blocks: str = ""
     waves: str = ""
     xcc: str = ""
+    kernel_include: tuple[str, ...] = ()
+    kernel_exclude: tuple[str, ...] = ()
+    kernel_iterations: str = ""
+    periods: str = ""
+    mode: str = ""
+    full: str = ""
+    on_full: str = ""
+    on_full_ms: str = ""
+    hang_ms: str = ""
+    log_level: str = ""
     soft_arch: str = ""
+    soft_devices: str = ""
     inherited: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -52,7 +77,12 @@ def traced_environment(
         _prepend(environment, "LD_LIBRARY_PATH", [library_folder])
         environment["ROCM_PATH"] = environment["HIP_PATH"] = str(session.rocm)
     _prepend(environment, "LD_PRELOAD", preloads)
-    ours = {
+    ours = _ours(options, session, version)
+    return environment | {name: value for name, value in ours.items() if value}
+
+
+def _ours(options: TraceOptions, session: Session, version: str) -> dict[str, str]:
+    return {
         SESSION_DIR: str(session.folder),
         VERSION: version,
         OUTPUT: str(options.output.absolute()) if options.output else "",
@@ -63,9 +93,26 @@ def traced_environment(
         BLOCKS: options.blocks,
         WAVES: options.waves,
         XCC: options.xcc,
+        KERNEL_INCLUDE: "\n".join(options.kernel_include),
+        KERNEL_EXCLUDE: "\n".join(options.kernel_exclude),
+        KERNEL_ITERATIONS: options.kernel_iterations,
+        PERIODS: options.periods,
+        MODE: options.mode,
+        FULL: options.full,
+        ON_FULL: options.on_full,
+        ON_FULL_MS: options.on_full_ms,
+        HANG_MS: options.hang_ms,
+        LOG_LEVEL: options.log_level,
         SOFT_ARCH: options.soft_arch,
+        SOFT_DEVICES: options.soft_devices,
     }
-    return environment | {name: value for name, value in ours.items() if value}
+
+
+def changes(environment: Mapping[str, str]) -> list[tuple[str, str]]:
+    """List what differs from our own environment, by name."""
+    return sorted(
+        (name, value) for name, value in environment.items() if os.environ.get(name) != value
+    )
 
 
 def _prepend(environment: dict[str, str], name: str, paths: list[Path]) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ktrace_cli.errors import ExitStatus, KtraceError
 
@@ -14,8 +17,8 @@ INTERPOSER = "libktrace_preload.so"
 SOFTWARE_DEVICE = "libamdhip64.so.7"
 SOFTWARE_DEVICE_NAMES = ("libamdhip64.so", "libamdhip64.so.6", "libamdhip64.so.7")
 
-# ld.so splits LD_PRELOAD and LD_LIBRARY_PATH at these and knows no quoting.
-_LOADER_SEPARATORS = frozenset(" :;\t\n")
+# ld.so splits paths at these, or expands what follows them, and knows no quoting.
+_LOADER_SEPARATORS = frozenset(" :;$\t\n")
 
 
 @dataclass(frozen=True)
@@ -57,20 +60,38 @@ def native_library(name: str) -> Path:
     )
 
 
-def make_session(*, software_device: bool) -> Session:
-    """Make the folder of a run, with links instead of copies.
+@contextmanager
+def make_session(*, software_device: bool) -> Iterator[Session]:
+    """Make the folder of a run, with links instead of copies, for as long as the run lasts.
 
     The links also serve installations below a folder whose name ld.so cannot express.
+
+    Raises:
+        KtraceError: the installation is not whole, or there is no room for temporary files.
     """
-    session = Session(Path(tempfile.mkdtemp(prefix="ktrace-", dir=_temporary_folder())))
-    session.interposer.symlink_to(native_library(INTERPOSER))
+    libraries = [native_library(INTERPOSER)]
     if software_device:
-        session.software_device.parent.mkdir(parents=True)
-        for name in SOFTWARE_DEVICE_NAMES:
-            (session.software_device.parent / name).symlink_to(native_library(SOFTWARE_DEVICE))
-    return session
+        libraries.append(native_library(SOFTWARE_DEVICE))
+    with TemporaryDirectory(
+        prefix="ktrace-", dir=_temporary_folder(), ignore_cleanup_errors=True
+    ) as folder:
+        session = Session(Path(folder))
+        session.interposer.symlink_to(libraries[0])
+        if software_device:
+            session.software_device.parent.mkdir(parents=True)
+            for name in SOFTWARE_DEVICE_NAMES:
+                (session.software_device.parent / name).symlink_to(libraries[1])
+        yield session
 
 
 def _temporary_folder() -> str:
-    folder = tempfile.gettempdir()
+    try:
+        folder = tempfile.gettempdir()
+    except OSError as error:
+        raise KtraceError(
+            "cannot make a temporary folder",
+            why=error.strerror or str(error),
+            fix="let TMPDIR name a folder that you may write to",
+            status=ExitStatus.RUN_FAILED,
+        ) from error
     return "/tmp" if _LOADER_SEPARATORS & set(folder) else folder

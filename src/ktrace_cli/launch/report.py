@@ -4,29 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from ktrace_cli.launch.run import RunResult
-from ktrace_cli.trace_file.layout import LossReason
-from ktrace_cli.units import format_bytes
+from ktrace_cli.units import counted, format_bytes, format_duration
 
-_LOSS_WORDS = {
-    LossReason.NO_MEMORY: "the device had no memory for a trace buffer",
-    LossReason.POOL_EXHAUSTED: "the trace buffers of `--memory` were all in use",
-    LossReason.CAPTURE: "launched during stream capture",
-    LossReason.ENTRY_POINT: "launched through a HIP call that ktrace does not trace",
-    LossReason.ARGUMENT: "the trace argument is missing or no 8-byte argument",
-    LossReason.LAUNCH_FAILED: "HIP refused the launch",
-    LossReason.COPY_FAILED: "the trace buffer could not be copied back",
-    LossReason.WRITE_FAILED: "the recording could not be written",
-    LossReason.NOT_FINISHED: "not finished when the process ended",
-    LossReason.RECORD_FORMAT: "annotated with another version of ktrace",
-    LossReason.UNIT_KEY: (
-        "two of its translation units share one unit key: compile them with different "
-        "-DKTRACE_UNIT_NAME"
-    ),
-}
+_MOST_NAMES = 4
 
 
 def recordings(result: RunResult) -> list[Path]:
@@ -39,66 +23,108 @@ def result_line(result: RunResult) -> str:
     files = recordings(result)
     if not files:
         return f"nothing was recorded: {_what_was_seen(result)}"
-    dispatches = sum(p.dispatches for p in result.processes)
-    size = format_bytes(sum(p.size for p in result.processes))
-    names = ", ".join(map(str, files[:4])) + (f" and {len(files) - 4} more" if files[4:] else "")
+    dispatches = counted(_sum(result, "dispatches"), "dispatch", "dispatches")
+    size = format_bytes(_sum(result, "size"))
     return (
-        f"recorded {_count(dispatches, 'dispatch', 'dispatches')} in {names} ({size}); "
+        f"recorded {dispatches} in {_names(files)} ({size}); "
         f"next: `ktrace decode {shlex.quote(str(files[0]))}`"
     )
 
 
 def warnings(result: RunResult) -> list[str]:
     """Say what is missing from the recordings, one line each."""
-    lines = []
-    if result.not_preloaded and not result.processes:
-        lines.append(f"the interposer was not loaded into the program: {result.not_preloaded}")
-    lines += [
+    lines = [
         f"process {process.pid} ({process.program}): {process.message}"
         for process in result.processes
         if process.message
     ]
-    losses: Counter[LossReason] = Counter()
-    for process in result.processes:
-        losses.update(process.losses)
-    lines += [_loss(reason, count) for reason, count in losses.items()]
-    return lines + _partly_recorded(result)
+    if any(process.losses for process in result.processes):
+        from ktrace_cli.launch.losses import loss_lines  # noqa: PLC0415 - loads numpy
+
+        lines += loss_lines(result.processes)
+    return lines + _not_seen(result) + _partly_recorded(result) + _still_running(result)
 
 
-def _loss(reason: LossReason, count: int) -> str:
-    if reason is LossReason.CODE_OBJECT:
-        return _count(count, "code object", "code objects") + " could not be read"
-    launches = _count(count, "launch was", "launches were")
-    return f"{launches} not traced: {_LOSS_WORDS[reason]}"
+def _not_seen(result: RunResult) -> list[str]:
+    """Say which launches the interposer knows that it does not know."""
+    lines = []
+    if unseen := _sum(result, "unseen_launches"):
+        launches = counted(unseen, "launch was", "launches were")
+        lines.append(f"{launches} of kernels whose code object ktrace did not see: not traced")
+    if children := _sum(result, "untraced_children"):
+        programs = counted(children, "program was", "programs were")
+        lines.append(
+            f"{programs} started with an environment without ktrace's variables: not traced; "
+            "pass LD_PRELOAD and KTRACE_* on"
+        )
+    if copies := _sum(result, "unhooked_copies"):
+        lines.append(
+            f"the calls of {counted(copies, 'copy', 'copies')} of HIP were not seen: one process "
+            "loaded more of them than ktrace can tell apart"
+        )
+    return lines
 
 
 def _partly_recorded(result: RunResult) -> list[str]:
     lines = []
     if words := _sum(result, "dropped_words"):
-        dropped = _count(
+        dropped = counted(
             words, "word did not fit its wave's region", "words did not fit their waves' regions"
         )
         lines.append(f"{dropped}; `--words` makes regions larger")
     if claims := _sum(result, "claim_launches"):
-        launches = _count(claims, "launch", "launches")
+        launches = counted(claims, "launch", "launches")
         lines.append(
             f"{launches} had more waves than `--memory` holds: the first to start are recorded"
         )
-    if unseen := _sum(result, "unseen_launches"):
-        launches = _count(unseen, "launch was", "launches were")
-        lines.append(f"{launches} of kernels whose code object ktrace did not see: not traced")
+    if saturated := _sum(result, "saturated_launches"):
+        launches = counted(saturated, "launch", "launches")
+        lines.append(
+            f"{launches} kept the first words of a full region, not the last: compile the kernel "
+            "with -DKTRACE_RING for `--full ring`"
+        )
+    if unfinished := _sum(result, "unfinished_dispatches"):
+        dispatches = counted(unfinished, "dispatch was", "dispatches were")
+        lines.append(
+            f"{dispatches} recorded while still running; `ktrace summary` names the open phases"
+        )
     return lines
+
+
+def _still_running(result: RunResult) -> list[str]:
+    """Say which processes outlived the program: what they do from now on is in no count."""
+    return [
+        f"process {process.pid} ({process.program}) is still running: what it records from now on "
+        "is not in this report"
+        for process in result.processes
+        if not process.is_closed and _is_running(process.pid)
+    ]
 
 
 def notes(result: RunResult) -> list[str]:
     """Say what ktrace did on its own account that is no loss, one line each."""
-    grown = _sum(result, "grown_launches")
-    if not grown:
-        return []
-    return [
-        f"{_count(grown, 'launch', 'launches')} got larger regions than the rule gives, because "
-        "an earlier launch needed them"
-    ]
+    lines = []
+    if grown := _sum(result, "grown_launches"):
+        launches = counted(grown, "launch", "launches")
+        lines.append(
+            f"{launches} got larger regions than the rule gives, because an earlier launch needed "
+            "them"
+        )
+    if waited := _sum(result, "waited_launches"):
+        launches = counted(waited, "launch", "launches")
+        duration = format_duration(_sum(result, "waited_ns"))
+        lines.append(
+            f"{launches} waited {duration} in all for a trace buffer; more `--memory` avoids it"
+        )
+    if unbound := _sum(result, "unbound_libraries"):
+        libraries = counted(unbound, "library was", "libraries were")
+        lines.append(
+            f"{libraries} opened without the RTLD_DEEPBIND that the program asked for, so that "
+            "ktrace sees the calls"
+        )
+    if result.left_beside and recordings(result):
+        lines.append(f"`--force` left recordings of an earlier run: {_names(result.left_beside)}")
+    return lines
 
 
 def _what_was_seen(result: RunResult) -> str:
@@ -108,30 +134,54 @@ def _what_was_seen(result: RunResult) -> str:
         return "ktrace's settings were not understood, so it did not look"
     objects = _sum(result, "code_objects")
     annotated = _sum(result, "annotated_code_objects")
-    kernels = _count(_sum(result, "annotated_kernels"), "annotated kernel", "annotated kernels")
-    launches = _count(_sum(result, "launches"), "launch", "launches")
+    kernels = counted(_sum(result, "annotated_kernels"), "annotated kernel", "annotated kernels")
+    launches = counted(_sum(result, "launches"), "launch", "launches")
+    graphs = _sum(result, "graph_launches")
     seen = (
-        f"saw {_count(objects, 'code object', 'code objects')} ({annotated:,} annotated, with "
-        f"{kernels}) and {launches} ({_sum(result, 'annotated_launches'):,} of annotated kernels)"
+        f"saw {counted(objects, 'code object', 'code objects')} ({annotated:,} annotated, with "
+        f"{kernels}) and {launches} ({_sum(result, 'annotated_launches'):,} of annotated kernels"
+        f"{f', {graphs:,} in graphs' if graphs else ''})"
     )
     if unread := _sum(result, "unread_fat_binaries"):
-        binaries = _count(unread, "registered binary was", "registered binaries were")
+        binaries = counted(unread, "registered binary was", "registered binaries were")
         seen += f"; {binaries} not looked into"
-    if unselected := _sum(result, "unselected_launches"):
-        return f"{seen}; `--kernel` left out {_count(unselected, 'launch', 'launches')}"
+    if left_out := _left_out(result):
+        return f"{seen}; {left_out}"
     if objects and not annotated and not unread and not _sum(result, "unseen_launches"):
         return f"{seen}; compile the kernel with ktrace.hpp and -DKTRACE_ENABLE"
     return seen
+
+
+def _left_out(result: RunResult) -> str:
+    """Say which options left out launches of annotated kernels."""
+    parts = []
+    if unselected := _sum(result, "unselected_launches"):
+        parts.append(f"the filters of kernels left out {counted(unselected, 'launch', 'launches')}")
+    if skipped := _sum(result, "skipped_launches"):
+        parts.append(
+            "the range of iterations or the collection period left out "
+            f"{counted(skipped, 'launch', 'launches')}"
+        )
+    return ", ".join(parts)
 
 
 def _sum(result: RunResult, name: str) -> int:
     return sum(getattr(process, name) for process in result.processes)
 
 
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+def _names(files: Sequence[Path]) -> str:
+    more = f" and {len(files) - _MOST_NAMES} more" if files[_MOST_NAMES:] else ""
+    return ", ".join(map(str, files[:_MOST_NAMES])) + more
 
 
 def _shortest(path: Path) -> Path:
     relative = os.path.relpath(path)
     return Path(relative) if len(relative) < len(str(path)) else path
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"  # ended, and not yet waited for

@@ -64,6 +64,8 @@ class ProcessStatus:
     """Opened with RTLD_DEEPBIND, which was taken away."""
     unhooked_copies: int
     """Copies of HIP whose calls are not seen: too many in one process."""
+    is_bystander: bool = False
+    """It never called HIP: only `untraced_children` has a meaning."""
 
 
 def read_statuses(folder: Path) -> list[ProcessStatus]:
@@ -125,6 +127,7 @@ def _status(row: np.void) -> ProcessStatus:
         untraced_children=int(row["untraced_children"]),
         unbound_libraries=int(row["unbound_libraries"]),
         unhooked_copies=int(row["unhooked_copies"]),
+        is_bystander=bool(flags & layout.StatusFlag.BYSTANDER),
     )
 
 

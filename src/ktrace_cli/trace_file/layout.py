@@ -374,6 +374,7 @@ class LossReason(IntEnum):
     NOT_FINISHED = 10
     RECORD_FORMAT = 11
     UNIT_KEY = 12
+    FORKED = 13
 
 
 LOSS: Final = np.dtype(
@@ -411,6 +412,7 @@ class StatusFlag(IntFlag):
     CLOSED = 2
     OUTPUT_FAILED = 4
     REFUSED = 8
+    BYSTANDER = 16
 
 
 STATUS: Final = np.dtype(

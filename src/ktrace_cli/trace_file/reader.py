@@ -136,6 +136,9 @@ class _Contents:
 
     def read_dispatch(self, payload: memoryview) -> None:
         dispatch = records.parse_dispatch(payload)
+        before = self.dispatches.get(dispatch.number)
+        if before is not None and before.is_unfinished:
+            del self.dispatches[dispatch.number]  # what was written later knows more
         _add_once(self.dispatches, dispatch.number, dispatch)
 
     def read_clock(self, payload: memoryview) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ktrace_cli.trace_file import layout
+from ktrace_cli.trace_file.layout import DispatchFlag
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,16 @@ class DispatchRecord:
     def device(self) -> int:
         """HIP device index, into Recording.devices."""
         return int(self.record["device"])
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it was still running when this was written: another record may follow."""
+        return bool(self.record["flags"] & DispatchFlag.UNFINISHED)
+
+    @property
+    def is_ring(self) -> bool:
+        """Whether its waves kept their last main words."""
+        return bool(self.record["flags"] & DispatchFlag.RING)
 
     @property
     def headers(self) -> NDArray[Any]:

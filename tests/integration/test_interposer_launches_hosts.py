@@ -1,0 +1,243 @@
+"""Launches by host functions, on several devices at once, and of kernels whose host passes no argument."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from support.bundles import hip_entry, make_bundle
+from support.preloaded import SAXPY, Outcome, run_script
+
+RIGHT = "print('right' if host.is_right() else host.result())\n"
+TWO_DEVICES = {"KTRACE_SOFT_DEVICES": "2"}
+NOTE = struct.pack("<III", 7, 40, 1) + b"KTRACE\0\0"  # the header of a KERNEL note
+
+
+def bundle(folder: Path, code_object: Path = SAXPY) -> str:
+    """Write a fat binary with the code object; the text that names it."""
+    path = folder / "saxpy.hipfb"
+    path.write_bytes(make_bundle([hip_entry("gfx942", code_object.read_bytes())]))
+    return f"BUNDLE = Path({str(path)!r})\n"
+
+
+def host(folder: Path) -> str:
+    return (
+        f"{bundle(folder)}from support.registered_host import *\n"
+        "host = RegisteredHost(SAXPY, BUNDLE)\nstream = host.stream()\n"
+    )
+
+
+def assert_traced(outcome: Outcome, blocks: list[int]) -> None:
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    dispatches = outcome.recording.dispatches
+    assert [int(d.record["grid"][0]) for d in dispatches] == blocks
+    assert [len(d.headers) for d in dispatches] == [4 * count for count in blocks]
+    assert outcome.status.losses == {}
+    assert outcome.status.launches == outcome.status.annotated_launches == len(blocks)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "hipLaunchKernel",
+        "hipLaunchKernel_spt",
+        "hipLaunchCooperativeKernel",
+        "hipLaunchCooperativeKernel_spt",
+        "hipExtLaunchKernel",
+        "hipLaunchKernelExC",
+    ],
+)
+def test_a_host_function_is_traced_through_every_call(call: str, tmp_path: Path) -> None:
+    outcome = run_script(
+        f"{host(tmp_path)}for blocks in (4, 5):\n"
+        f"    assert host.launch({call!r}, stream=stream, grid=(blocks, 1, 1)) == 0\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert_traced(outcome, [4, 5])
+
+
+def test_host_functions_are_traced_in_graphs(tmp_path: Path) -> None:
+    outcome = run_script(
+        f"{host(tmp_path)}graph = host.captured((4, 1, 1), (5, 1, 1))\nhost.add(graph, (6, 1, 1))\n"
+        "executable = host.instantiate(graph)\n"
+        f"for _ in range(2): host.replay(executable, stream, 3)\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert_traced(outcome, [4, 5, 6] * 2)
+    assert outcome.status.graph_launches == 6
+
+
+def on_two_devices(tmp_path: Path, fill: str) -> str:
+    return (
+        f"{host(tmp_path)}host.call('hipSetDevice', 1)\n"
+        "other = RegisteredHost(SAXPY, BUNDLE, host.registration)\nsecond = other.stream()\n"
+        "host.call('hipSetDevice', 0)\n"
+        f"{fill}"
+        "host.call('hipSetDevice', 1)\nassert other.is_right()\nhost.call('hipSetDevice', 0)\n"
+        f"{RIGHT}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "entry", "kind"),
+    [
+        ("hipLaunchCooperativeKernelMultiDevice", "entry", "LaunchParams"),
+        ("hipExtLaunchMultiKernelMultiDevice", "entry", "LaunchParams"),
+        (
+            "hipModuleLaunchCooperativeKernelMultiDevice",
+            "function_entry",
+            "FunctionLaunchParams",
+        ),
+    ],
+)
+def test_each_launch_of_a_list_is_traced_on_its_own_device(
+    call: str, entry: str, kind: str, tmp_path: Path
+) -> None:
+    outcome = run_script(
+        on_two_devices(
+            tmp_path,
+            f"entries = ({kind} * 2)(host.{entry}(stream, (4, 1, 1)),\n"
+            f"    other.{entry}(second, (6, 1, 1)))\n"
+            "before = bytes(entries)\n"
+            f"host.call({call!r}, entries, 2, 0)\n"
+            "assert bytes(entries) == before\n"
+        ),
+        tmp_path,
+        environment=TWO_DEVICES,
+    )
+
+    assert_traced(outcome, [4, 6])
+    assert [d.device for d in outcome.recording.dispatches] == [0, 1]
+
+
+def test_a_list_that_hip_refuses_keeps_its_answer(tmp_path: Path) -> None:
+    script = (
+        f"{host(tmp_path)}entries = (LaunchParams * 1)(host.entry(None))\n"
+        "call = host.hip.hipLaunchCooperativeKernelMultiDevice\n"
+        "print(call(entries, 1, 0), host.hip.hipGetLastError(), call(None, 1, 0), call(entries, 0, 0))\n"
+    )
+
+    plain = run_script(script, tmp_path / "plain", traced=False)
+    traced = run_script(script, tmp_path)
+
+    assert (traced.returncode, traced.stdout, traced.stderr) == (0, plain.stdout, "")
+    assert traced.stdout != "0 0 0 0\n"
+
+
+def test_graphs_of_two_devices_are_traced_on_their_own(tmp_path: Path) -> None:
+    # Made while the one device is current, instantiated and launched while the other one is.
+    outcome = run_script(
+        on_two_devices(
+            tmp_path,
+            "graph = host.captured((4, 1, 1))\n"
+            "host.call('hipSetDevice', 1)\n"
+            "graphs = [graph, other.captured((6, 1, 1))]\n"
+            "host.call('hipSetDevice', 0)\n"
+            "executables = [host.instantiate(one) for one in reversed(graphs)]\n"
+            "for _ in range(2):\n"
+            "    host.replay(executables[1], stream)\n    other.replay(executables[0], second)\n"
+        ),
+        tmp_path,
+        environment=TWO_DEVICES,
+    )
+
+    assert_traced(outcome, [4, 6, 4, 6])
+    assert [d.device for d in outcome.recording.dispatches] == [0, 1, 0, 1]
+
+
+def without_placeholder(folder: Path) -> str:
+    """Write saxpy as built for hosts that do not pass the argument; the text that opens it."""
+    image = bytearray(SAXPY.read_bytes())
+    assert image.count(NOTE) == 1
+    at = image.index(NOTE) + len(NOTE) + 4
+    image[at : at + 4] = struct.pack("<I", 0)
+    path = folder / "short.co"
+    path.write_bytes(image)
+    return f"SHORT = Path({str(path)!r})\n{bundle(folder, path)}"
+
+
+# The arrays end where the kernel's own arguments end: behind them is an address that nobody may read.
+SHORT_HOST = (
+    "from support.registered_host import *\n"
+    "class Short:\n"
+    "    def places(self):\n"
+    "        own = GraphHost.places(self)[:4]\n"
+    "        return (ctypes.c_void_p * 5)(*own, 8)\n"
+    "    def extra(self):\n        return GraphHost.extra(self, 24)\n"
+)
+
+
+@pytest.mark.parametrize("extra", [False, True], ids=["params", "extra"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "hipModuleLaunchKernel",
+        "hipExtModuleLaunchKernel",
+        "hipHccModuleLaunchKernel",
+        "hipDrvLaunchKernelEx",
+    ],
+)
+def test_an_argument_that_the_host_does_not_pass_is_added_to_a_module_launch(
+    call: str, extra: bool, tmp_path: Path
+) -> None:
+    outcome = run_script(
+        f"{without_placeholder(tmp_path)}{SHORT_HOST}"
+        "class ShortHost(Short, GraphHost): pass\nhost = ShortHost(SHORT)\n"
+        f"assert host.launch({call!r}, extra={extra}) == 0\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert_traced(outcome, [4])
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["hipLaunchKernel", "hipLaunchCooperativeKernel", "hipExtLaunchKernel", "hipLaunchKernelExC"],
+)
+def test_an_argument_that_the_host_does_not_pass_is_added_to_a_host_launch(
+    call: str, tmp_path: Path
+) -> None:
+    outcome = run_script(
+        f"{without_placeholder(tmp_path)}{SHORT_HOST}"
+        "class ShortHost(Short, RegisteredHost): pass\nhost = ShortHost(SHORT, BUNDLE)\n"
+        f"assert host.launch({call!r}) == 0\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert_traced(outcome, [4])
+
+
+def test_an_argument_that_the_host_does_not_pass_is_added_in_a_list(tmp_path: Path) -> None:
+    outcome = run_script(
+        f"{without_placeholder(tmp_path)}{SHORT_HOST}"
+        "class ShortHost(Short, RegisteredHost): pass\nhost = ShortHost(SHORT, BUNDLE)\n"
+        "entries = (LaunchParams * 1)(host.entry(host.stream()))\n"
+        f"host.call('hipLaunchCooperativeKernelMultiDevice', entries, 1, 0)\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert_traced(outcome, [4])
+
+
+@pytest.mark.parametrize("extra", [False, True], ids=["params", "extra"])
+def test_an_argument_that_the_host_does_not_pass_is_added_in_graphs(
+    extra: bool, tmp_path: Path
+) -> None:
+    outcome = run_script(
+        f"{without_placeholder(tmp_path)}{SHORT_HOST}"
+        "class ShortHost(Short, GraphHost): pass\nhost = ShortHost(SHORT)\nstream = host.stream()\n"
+        f"graph = host.graph()\nnode = host.add(graph, (4, 1, 1), extra={extra})\n"
+        "executable = host.instantiate(graph)\nhost.replay(executable, stream)\n"
+        f"params = host.params((5, 1, 1), extra={extra})\n"
+        "host.call('hipGraphExecKernelNodeSetParams', executable, node, ctypes.byref(params))\n"
+        "host.replay(executable, stream)\n"
+        f"params = host.params((6, 1, 1), extra={extra})\n"
+        "host.call('hipGraphKernelNodeSetParams', node, ctypes.byref(params))\n"
+        "for one in (host.instantiate(graph), host.instantiate(host.captured((7, 1, 1)))):\n"
+        f"    host.replay(one, stream)\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert_traced(outcome, [4, 5, 6, 7])

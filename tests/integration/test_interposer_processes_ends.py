@@ -1,0 +1,201 @@
+"""Processes end in every way: what was copied back is in the file, and nothing hangs or crashes."""
+
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from ktrace_cli.trace_file.layout import LossReason
+from support.preloaded import run_script
+
+HOST = "host = Host(open_hip(), SAXPY)\nfor _ in range(3): assert host.launch() == 0\n"
+C = "c = ctypes.CDLL(None)\n"
+# How a process ends, and its exit status; all of these close the recording.
+IN_ORDER = {
+    "sys.exit(3)": 3,
+    "os._exit(3)": 3,
+    f"{C}c._Exit(3)": 3,
+    f"{C}c._exit(3)": 3,
+    f"{C}c.quick_exit(3)": 3,
+    f"{C}c.exit(3)": 3,
+    "raise ValueError('a')": 1,
+    "import threading as t\nt.Thread(target=lambda: os._exit(3)).start()\nt.Event().wait()": 3,
+    "import signal\nsignal.signal(15, lambda *_: os._exit(3))\nos.kill(os.getpid(), 15)": 3,
+    "import signal\nsignal.signal(15, lambda *_: sys.exit(3))\nos.kill(os.getpid(), 15)": 3,
+}  # fmt: skip
+AT_ONCE = {
+    "os.kill(os.getpid(), 9)": -signal.SIGKILL,
+    "os.kill(os.getpid(), 15)": -signal.SIGTERM,
+    "os.abort()": -signal.SIGABRT,
+    "ctypes.string_at(8)": -signal.SIGSEGV,
+    f"{C}c.syscall(231, 3)": 3,  # exit_group
+    "os.execv('/bin/true', ['true'])": 0,
+}
+
+
+@pytest.mark.parametrize("end", IN_ORDER)
+def test_a_recording_is_closed(end: str, tmp_path: Path) -> None:
+    outcome = run_script(HOST + end, tmp_path)
+
+    assert outcome.returncode == IN_ORDER[end]
+    assert len(outcome.recording.dispatches) == 3
+    assert outcome.recording.damage.not_closed == 0
+    assert outcome.status.is_closed
+    assert outcome.status.losses == {}
+
+
+@pytest.mark.parametrize("end", AT_ONCE)
+def test_what_was_copied_back_is_there(end: str, tmp_path: Path) -> None:
+    outcome = run_script(HOST + end, tmp_path)
+
+    assert outcome.returncode == AT_ONCE[end]
+    assert len(outcome.recording.dispatches) == 3
+    assert outcome.recording.damage.not_closed == 1
+    assert outcome.recording.damage.torn_bytes == 0
+    assert (outcome.status.is_closed, outcome.status.dispatches) == (False, 3)
+
+
+@pytest.mark.parametrize("end", ["sys.exit(0)", "os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_threads_that_still_launch_at_the_end_do_no_harm(end: str, tmp_path: Path) -> None:
+    outcome = run_script(
+        HOST + "import threading\n"
+        "def load():\n"
+        "    while True: host.launch()\n"
+        "for _ in range(4): threading.Thread(target=load, daemon=True).start()\n"
+        f"while host.launches < 60: pass\n{end}",
+        tmp_path,
+    )
+
+    assert outcome.returncode == (-9 if "kill" in end else 0)
+    status, recording = outcome.status, outcome.recording
+    assert recording.damage.torn_bytes == 0
+    assert recording.damage.not_closed == ("kill" in end)
+    assert status.dispatches == len(recording.dispatches) >= 3
+    assert set(status.losses) <= {LossReason.NOT_FINISHED}
+
+
+def test_an_end_in_a_child_of_vfork_closes_nothing(tmp_path: Path) -> None:
+    # subprocess ends its child by _exit after an exec that failed.
+    outcome = run_script(
+        HOST + "import subprocess\n"
+        "for _ in range(3):\n"
+        "    try: subprocess.run(['/none'])\n"
+        "    except FileNotFoundError: print('none')\n"
+        "assert host.launch() == 0",
+        tmp_path,
+    )
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "none\n" * 3, "")
+    assert len(outcome.recording.dispatches) == 4
+    assert outcome.status.is_closed
+
+
+def test_a_child_of_fork_that_ends_by_os_exit_closes_nothing_of_its_parent(tmp_path: Path) -> None:
+    outcome = run_script(
+        HOST + "import warnings\nwarnings.simplefilter('ignore')\n"
+        "for _ in range(3):\n"
+        "    if os.fork() == 0: os._exit(0)\n"
+        "    os.wait()\n"
+        "assert host.launch() == 0",
+        tmp_path,
+    )
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert len(outcome.recording.dispatches) == 4
+    assert outcome.status.is_closed
+
+
+def test_a_daemon_s_parent_closes_and_the_daemon_goes_on(tmp_path: Path) -> None:
+    outcome = run_script(
+        HOST + "import warnings\nwarnings.simplefilter('ignore')\n"
+        "read, write = os.pipe()\n"
+        "if os.fork():\n"
+        "    os.close(write)\n"
+        "    os.read(read, 1)\n"  # the daemon's end
+        "    os._exit(0)\n"
+        "os.setsid()\n"
+        "assert host.launch() == 0\n",
+        tmp_path,
+    )
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert sorted(len(recording.dispatches) for recording in outcome.recordings) == [1, 3]
+    assert all(status.is_closed for status in outcome.statuses)
+
+
+def test_an_end_in_a_handler_that_interrupts_a_launch_is_bounded(tmp_path: Path) -> None:
+    # The handler runs in C, at any moment: also while the launch holds locks.
+    source = tmp_path / "handler.c"
+    source.write_text(
+        "#include <signal.h>\n#include <sys/time.h>\n#include <unistd.h>\n"
+        "static void end(int number) { (void)number; _exit(3); }\n"
+        "void arm(void) {\n"
+        "  signal(SIGALRM, end);\n"
+        "  struct itimerval time = {{0, 0}, {0, 50000}};\n"
+        "  setitimer(ITIMER_REAL, &time, 0);\n"
+        "}\n"
+    )
+    library = compile_c(source, tmp_path / "handler.so")
+    begin = time.monotonic()
+
+    outcome = run_script(
+        f"handler = ctypes.CDLL({str(library)!r})\n{HOST}handler.arm()\nwhile True: host.launch()",
+        tmp_path,
+    )
+
+    assert outcome.returncode == 3
+    assert time.monotonic() - begin < 20
+    assert outcome.recording.damage.torn_bytes == 0
+    assert outcome.status.dispatches == len(outcome.recording.dispatches)
+
+
+def compile_c(source: Path, output: Path) -> Path:
+    compiler = shutil.which("cc") or shutil.which("clang") or shutil.which("clang-19")
+    if not compiler:
+        pytest.skip("no C compiler")
+    subprocess.run([compiler, "-O1", "-fPIC", "-shared", source, "-o", output], check=True)
+    return output
+
+
+def test_our_threads_take_no_signal_of_the_program(tmp_path: Path) -> None:
+    outcome = run_script(
+        HOST + "import signal\n"
+        "for task in os.listdir('/proc/self/task'):\n"
+        "    lines = Path('/proc/self/task', task, 'status').read_text().splitlines()\n"
+        "    facts = dict(line.split(':\\t', 1) for line in lines)\n"
+        "    if facts['Name'].startswith('ktrace'): print(facts['Name'], facts['SigBlk'])\n",
+        tmp_path,
+    )
+
+    lines = sorted(outcome.stdout.split("\n"))[1:]
+    # All but SIGKILL and SIGSTOP, which cannot be, and the two of the C library's own.
+    blocked = "fffffffe7ffbfeff"
+    assert lines == [f"ktrace-writer {blocked}", f"ktrace_closer {blocked}"]
+
+
+OWN_THREADS = (
+    "print([name for task in os.listdir('/proc/self/task')\n"
+    "       if (name := Path('/proc/self/task', task, 'comm').read_text()).startswith('ktrace')])\n"
+)
+
+
+def test_a_program_without_hip_leaves_no_thread_and_no_file(tmp_path: Path) -> None:
+    outcome = run_script(OWN_THREADS, tmp_path)
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "[]\n", "")
+    assert outcome.statuses == []
+    assert outcome.recordings == []
+
+
+def test_a_program_without_annotated_kernels_gets_no_thread(tmp_path: Path) -> None:
+    script = (
+        "hip = open_hip()\nhip.hipInit(0)\nhip.hipMalloc(ctypes.byref(ctypes.c_void_p()), 8)\n"
+        + OWN_THREADS
+    )
+
+    outcome = run_script(script, tmp_path)
+
+    assert (outcome.returncode, outcome.stdout) == (0, "[]\n")

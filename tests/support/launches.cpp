@@ -1,0 +1,127 @@
+// A program that launches one kernel many times, from several threads on several streams, and says how long
+// a launch took and what its thread called HIP for.
+//
+// launches CODE_OBJECT KERNEL THREADS STREAMS LAUNCHES [capture|settle]. Its stand-in HIP is async_hip.cpp.
+// `capture`: a stream was captured before. `settle`: between two batches everything is copied back. Output:
+// one line of `name value` pairs.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+int hipInit(unsigned);
+int hipModuleLoadData(void**, const void*);
+int hipModuleGetFunction(void**, void*, const char*);
+int hipStreamCreateWithFlags(void**, unsigned);
+int hipStreamSynchronize(void*);
+int hipStreamBeginCapture(void*, int);
+int hipStreamEndCapture(void*, void**);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                          void**, void**);
+std::uint64_t stand_in_calls();
+std::uint64_t stand_in_bytes(int);
+std::uint64_t stand_in_waves();
+std::uint64_t stand_in_waits();
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int batch = 200;
+constexpr int first_launches = 64;  // until there are buffers
+
+std::vector<char> read_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void check(int error, const char* what) {
+  if (error == 0) return;
+  std::fprintf(stderr, "%s returned %d\n", what, error);
+  std::exit(1);
+}
+
+struct Measured {
+  std::vector<double> ns;  // per launch, of each batch
+  std::uint64_t calls = 0, counted_launches = 0;
+};
+
+void settle(std::uint64_t launches) {
+  while (stand_in_waits() < launches) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+Measured launch(void* function, int stream_count, int launches, bool settles) {
+  std::vector<void*> streams(static_cast<std::size_t>(stream_count), nullptr);
+  for (void*& stream : streams) check(hipStreamCreateWithFlags(&stream, 1), "hipStreamCreateWithFlags");
+  std::uint64_t values[5] = {};
+  void* params[5] = {&values[0], &values[1], &values[2], &values[3], &values[4]};
+  Measured measured;
+  const auto once = [&](int number) {
+    check(hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0,
+                                streams[static_cast<std::size_t>(number % stream_count)], params, nullptr),
+          "hipModuleLaunchKernel");
+  };
+  int done = 0;
+  for (; done < std::min(first_launches, launches); ++done) once(done);
+  for (void* stream : streams) hipStreamSynchronize(stream);
+  stand_in_calls();
+  while (done < launches) {
+    if (settles) settle(static_cast<std::uint64_t>(done));
+    const int end = std::min(done + batch, launches);
+    const Clock::time_point begin = Clock::now();
+    for (int i = done; i < end; ++i) once(i);
+    const std::chrono::duration<double, std::nano> time = Clock::now() - begin;
+    measured.ns.push_back(time.count() / (end - done));
+    measured.counted_launches += static_cast<std::uint64_t>(end - done);
+    done = end;
+  }
+  measured.calls = stand_in_calls();
+  for (void* stream : streams) hipStreamSynchronize(stream);
+  return measured;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  if (count < 6) return 2;
+  const std::vector<char> image = read_file(values[1]);
+  void *module = nullptr, *function = nullptr;
+  check(hipInit(0), "hipInit");
+  check(hipModuleLoadData(&module, image.data()), "hipModuleLoadData");
+  check(hipModuleGetFunction(&function, module, values[2]), "hipModuleGetFunction");
+  if (count > 6 && std::strcmp(values[6], "capture") == 0) {
+    void* graph = nullptr;
+    check(hipStreamBeginCapture(nullptr, 0), "hipStreamBeginCapture");
+    check(hipStreamEndCapture(nullptr, &graph), "hipStreamEndCapture");
+  }
+  const bool settles = count > 6 && std::strcmp(values[6], "settle") == 0;
+  const int threads = std::atoi(values[3]), streams = std::atoi(values[4]), launches = std::atoi(values[5]);
+  std::vector<Measured> measured(static_cast<std::size_t>(threads));
+  std::vector<std::thread> all;
+  for (Measured& one : measured)
+    all.emplace_back([&, streams, settles] { one = launch(function, streams, launches, settles); });
+  for (std::thread& thread : all) thread.join();
+  std::vector<double> ns;
+  std::uint64_t calls = 0, counted = 0;
+  for (const Measured& one : measured) {
+    ns.insert(ns.end(), one.ns.begin(), one.ns.end());
+    calls += one.calls;
+    counted += one.counted_launches;
+  }
+  std::sort(ns.begin(), ns.end());
+  std::printf("launches %d ns_least %.1f ns_median %.1f calls %.3f to_device %llu to_host %llu waves %llu\n",
+              threads * launches, ns.empty() ? 0 : ns.front(), ns.empty() ? 0 : ns[ns.size() / 2],
+              counted ? static_cast<double>(calls) / static_cast<double>(counted) : 0,
+              static_cast<unsigned long long>(stand_in_bytes(0)),
+              static_cast<unsigned long long>(stand_in_bytes(1)),
+              static_cast<unsigned long long>(stand_in_waves()));
+}
