@@ -127,3 +127,26 @@ def bench(session: nox.Session) -> None:
     """Measure speed and memory of whole commands, as ratios to other tools in the same run."""
     install(session, "[tests]")
     session.run("python", "tests/bench/bench.py", *session.posargs)
+    session.run("python", "tests/bench/launch_bench.py")
+
+
+@nox.session
+def stress(session: nox.Session) -> None:
+    """Launch 100,000 times from 8 threads on 4 streams each, and account for every launch."""
+    install(session, "[tests]")
+    session.run("python", "tests/bench/launch_bench.py", "--stress")
+
+
+@nox.session
+def sanitize(session: nox.Session) -> None:
+    """Launch from many threads with an interposer under each sanitizer of GCC."""
+    install(session, "[tests]")
+    session.install("cmake>=3.20", "ninja")
+    for sanitizer in ("thread", "address"):
+        build = Path(session.create_tmp()) / sanitizer
+        session.run(
+            "cmake", "-S", ".", "-B", str(build), "-G", "Ninja", "-DCMAKE_CXX_COMPILER=g++",
+            f"-DKTRACE_SANITIZE={sanitizer}", f"-DSKBUILD_PROJECT_VERSION={project()['version']}",
+        )  # fmt: skip
+        session.run("ninja", "-C", str(build), "ktrace_preload")
+        session.run("python", "tests/bench/sanitize.py", sanitizer, str(build))

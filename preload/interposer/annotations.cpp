@@ -56,6 +56,20 @@ void take_event(const Note& note, Events* events, Annotations* out) {
                            "-DKTRACE_UNIT_NAME");
 }
 
+// A recorded event names its unit by the low half of the key.
+void find_half_shared_units(const Events& events, Annotations* out) {
+  std::map<std::uint32_t, std::uint64_t> unit_by_half;
+  for (const auto& [key, event] : events) {
+    const std::uint64_t unit = key.first;
+    const std::uint64_t first = unit_by_half.emplace(static_cast<std::uint32_t>(unit), unit).first->second;
+    if (first == unit) continue;
+    for (const std::uint64_t shared : {first, unit})
+      out->shared_units.emplace(shared,
+                                "two translation units have keys with one low half; compile them with "
+                                "different -DKTRACE_UNIT_NAME");
+  }
+}
+
 }  // namespace
 
 bool may_be_annotated(const ElfImage& image) {
@@ -84,6 +98,7 @@ Annotations read_annotations(const ElfImage& image) {
       }
     }
   }
+  find_half_shared_units(events, &result);
   result.has_metadata = !parts.empty();
   result.metadata = merge_metadata(std::move(parts));
   return result;

@@ -23,15 +23,8 @@ void* ask_loader(void* handle, const Query& query) {
   return query.version ? real_dlvsym()(handle, query.name, query.version) : real_dlsym()(handle, query.name);
 }
 
-// What a search that begins at the caller finds behind us: never our own exports.
 void* search_as_caller(const void* return_address, const Query& query) {
-  if (void* next = ask_loader(RTLD_NEXT, query)) return next;
-  const std::string caller = object_path(return_address);
-  void* handle = caller.empty() ? nullptr : handle_of_loaded(caller);
-  if (!handle) return nullptr;
-  void* found = ask_loader(handle, query);
-  dlclose(handle);
-  return found;
+  return function_in_scope(object_of(return_address), query.name, query.version);
 }
 
 bool is_our_own(const void* address) {
@@ -63,6 +56,7 @@ ktrace_look_up(void* handle, const char* name, const char* version, const void* 
   try {
     if (!name || handle == RTLD_NEXT || !is_hooked(name) || !real_dlsym() || !real_dlvsym())
       return {nullptr, false};
+    look_at_loaded_objects(name);
     const Query query{name, version};
     void* real = handle == RTLD_DEFAULT ? search_as_caller(return_address, query) : ask_loader(handle, query);
     // The program's own handle searches the global scope, where we come first.

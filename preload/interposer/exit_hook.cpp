@@ -76,6 +76,8 @@ void close_before_exit(std::function<void()> close) {
   if (is_started) closer.process.store(syscall(SYS_getpid), std::memory_order_release);
 }
 
+void forget_closer() { closer.process = 0; }
+
 extern "C" {
 
 // Under names of our own in C++: the C library's headers declare theirs with other attributes.

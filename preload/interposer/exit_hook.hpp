@@ -10,4 +10,7 @@ namespace ktrace {
 // In a child of fork without this call, and between vfork and exec, they do nothing.
 void close_before_exit(std::function<void()> close);
 
+// In a child of fork, which has no such thread.
+void forget_closer();
+
 }  // namespace ktrace

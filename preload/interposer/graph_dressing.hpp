@@ -21,7 +21,7 @@ std::uint64_t slot_share(Session& session, const InstantiatedGraph& graph, std::
 // After nodes were replaced: which slots the others may have.
 void mark_taken_slots(InstantiatedGraph& graph);
 
-// Leaves the slots to the writer's thread, which frees them when the device is done with them.
+// Leaves the slots to the writer's thread: when the device is done with them, others may have them.
 void release_slots(Session& session, InstantiatedGraph& graph) noexcept;
 
 // Made before HIP is called, finished after; the application's graph is then as it was. Neither throws.

@@ -68,7 +68,8 @@ bool GraphReplay::trace(const GraphNode& node, std::uint64_t launch) {
   if (m_session.recorder().has_failed())
     return lose(node, KTRACE_LOSS_WRITE_FAILED, "the recording could not be written"), false;
   Device& device = *m_graph->device;
-  Acquired acquired = device.acquire(node.layout);
+  // Waiting for what this graph itself holds would be for nothing.
+  Acquired acquired = acquire_buffer(m_session, device, node.layout, m_traced.empty());
   if (!acquired.buffer)
     return lose(node, acquired.refusal,
                 acquired.refusal == KTRACE_LOSS_NO_MEMORY ? "the device had no memory for its trace buffer"
@@ -163,8 +164,7 @@ hipError_t GraphReplay::collect(const Traced& traced) {
         checked(m_hip.hipMemsetAsync(buffer.memory, 0, static_cast<std::size_t>(buffer.capacity), copies));
   buffer.is_zeroed = true;
   if (error == hip_success)
-    error = checked(
-        m_hip.hipMemcpyAsync(buffer.memory, memory.memory, size, hip_memcpy_device_to_device, copies));
+    error = checked(m_hip.hipMemcpyAsync(buffer.memory, memory.memory, size, hip_memcpy_default, copies));
   if (error == hip_success) error = checked(m_hip.hipMemsetAsync(memory.memory, 0, size, copies));
   memory.is_zeroed = error == hip_success;
   if (error == hip_success) error = checked(m_hip.hipEventRecord(memory.finished, copies));

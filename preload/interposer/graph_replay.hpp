@@ -46,7 +46,7 @@ class GraphReplay {
   std::vector<GraphSlot*> m_unused;  // slots of kernels that run untraced
   std::uint64_t m_unseen = 0;
   bool m_is_unknown = false;  // nobody saw how this graph was made
-  bool m_has_erred = false;  // a call of ours
+  bool m_has_erred = false;   // a call of ours
 };
 
 }  // namespace ktrace

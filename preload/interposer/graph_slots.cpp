@@ -23,12 +23,15 @@ bool clear(const InstantiatedGraph& graph, TraceBuffer* memory) {
          hip.hipEventRecord(memory->finished, graph.copies) == hip_success;
 }
 
-void discard(Session& session, const InstantiatedGraph& graph, std::unique_ptr<TraceBuffer> memory) {
+// Frees it, or keeps it for another use when what is on its way to it has come.
+void give_back(Session& session, const InstantiatedGraph& graph, std::unique_ptr<TraceBuffer> memory,
+               bool is_kept) {
   PendingDispatch pending;
   pending.hip = &graph.device->hip();
   pending.device = graph.device;
   pending.buffer = std::move(memory);
   pending.is_discarded = true;
+  pending.is_kept = is_kept;
   session.recorder().add(std::move(pending));
 }
 
@@ -39,7 +42,7 @@ GraphSlot* add_slot(Session& session, InstantiatedGraph& graph, GraphNode* node)
   if (!clear(graph, acquired.buffer.get())) {
     node->refusal = KTRACE_LOSS_COPY_FAILED;
     node->refusal_words = "its trace buffer could not be prepared";
-    discard(session, graph, std::move(acquired.buffer));
+    give_back(session, graph, std::move(acquired.buffer), false);
     return nullptr;
   }
   node->layout = acquired.layout;
@@ -110,7 +113,7 @@ void release_slots(Session& session, InstantiatedGraph& graph) noexcept {
   session.guarded([&] {
     for (auto& slot : graph.slots) {
       session.graphs().discharge(*graph.device, slot->memory->capacity);
-      discard(session, graph, std::move(slot->memory));
+      give_back(session, graph, std::move(slot->memory), slot->is_followed);
     }
     graph.slots.clear();
     graph.nodes.clear();

@@ -80,7 +80,7 @@ inline constexpr hipError_t hip_error_capture_unjoined = 904;
 
 inline constexpr int hip_memcpy_host_to_device = 1;
 inline constexpr int hip_memcpy_device_to_host = 2;
-inline constexpr int hip_memcpy_device_to_device = 3;
+inline constexpr int hip_memcpy_default = 4;
 inline constexpr unsigned hip_stream_non_blocking = 1;
 inline constexpr unsigned hip_event_disable_timing = 2;
 inline constexpr unsigned hip_host_malloc_mapped = 2;
@@ -129,6 +129,8 @@ struct DeviceProperties {
   X(hipError_t, hipModuleLoadFatBinary, (hipModule_t*, const void*))                                         \
   X(hipError_t, hipModuleUnload, (hipModule_t))                                                              \
   X(hipError_t, hipModuleGetFunction, (hipFunction_t*, hipModule_t, const char*))                            \
+  X(hipError_t, hipModuleEnumerateFunctions, (hipFunction_t*, unsigned, hipModule_t))                        \
+  X(hipError_t, hipLibraryGetModule, (hipModule_t*, hipLibrary_t))                                           \
   X(hipError_t, hipGetFuncBySymbol, (hipFunction_t*, const void*))                                           \
   X(hipError_t, hipLibraryLoadData,                                                                          \
     (hipLibrary_t*, const void*, void*, void**, unsigned, void*, void**, unsigned))                          \
@@ -210,7 +212,10 @@ struct DeviceProperties {
   X(hipError_t, hipGetDevice, (int*))                                                               \
   X(int, hipGetStreamDeviceId, (hipStream_t))                                                       \
   X(hipError_t, hipLibraryGetKernelCount, (unsigned*, hipLibrary_t))                                \
+  X(hipError_t, hipModuleGetFunctionCount, (unsigned*, hipModule_t))                                \
   X(hipError_t, hipKernelGetName, (const char**, hipKernel_t))                                      \
+  X(const char*, hipKernelNameRef, (hipFunction_t))                                                 \
+  X(const char*, hipKernelNameRefByPtr, (const void*, hipStream_t))                                 \
   X(hipError_t, hipStreamIsCapturing, (hipStream_t, int*))                                          \
   X(hipError_t, hipStreamGetCaptureInfo_v2,                                                         \
     (hipStream_t, int*, unsigned long long*, hipGraph_t*, const hipGraphNode_t**, std::size_t*))    \

@@ -1,29 +1,33 @@
 #include "hip_library.hpp"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
-#include <map>
+#include <cstring>
 #include <mutex>
 #include <new>
 #include <set>
 #include <shared_mutex>
 
 #include "api_table.hpp"
+#include "caller_slots.hpp"
+#include "hooks.hpp"
 #include "loader.hpp"
 
 namespace ktrace {
 namespace {
+
+using FileId = std::pair<dev_t, ino_t>;
 
 // Never destroyed: hooks run until the last instruction of the process.
 struct Libraries {
   std::shared_mutex mutex;
   HipLibrary entries[most_hip_libraries];
   std::atomic<int> count{0};
+  std::atomic<int> copies{0};         // those past the most, too
   std::set<std::uintptr_t> unhooked;  // where the copies past the most are loaded
+  std::set<FileId> unbound;           // files opened without the RTLD_DEEPBIND that they were to have
   std::atomic<unsigned long long> looked_at{0};
-  // By address in the caller and name; filled with several copies only.
-  std::map<std::pair<const void*, const char*>, Binding> binding_by_call;
-  unsigned long long binding_changes = 0;
   UnseenLibraries unseen;
 };
 
@@ -60,7 +64,10 @@ int find_entry(const Libraries& all, std::uintptr_t base) {
 
 // Caller holds the lock.
 void count_unhooked(Libraries& all, std::uintptr_t base) {
-  if (all.unhooked.insert(base).second) all.unseen.unhooked.add();
+  if (!all.unhooked.insert(base).second) return;
+  ++all.copies;
+  all.unseen.unhooked.add();
+  if (Session* session = Session::existing()) session->count_unseen_libraries();
 }
 
 // The loader is asked before the lock is taken: it has locks of its own.
@@ -84,7 +91,10 @@ int add_library(const LoadedObject& object) {
 
   const std::unique_lock lock(all.mutex);
   if (const int index = find_entry(all, object.base); index >= 0) return index;
-  if (is_elsewhere || all.count == most_hip_libraries) return count_unhooked(all, object.base), -1;
+  if (is_elsewhere || all.count == most_hip_libraries) {
+    count_unhooked(all, object.base);
+    return -1;
+  }
   HipLibrary& library = all.entries[all.count];
   static_cast<HipFunctions&>(library) = library.exported = functions;
   library.index = all.count;
@@ -92,6 +102,7 @@ int add_library(const LoadedObject& object) {
   library.base = object.base;
   if (has_table) library.call_path = CallPath::table_expected;
   all.count = library.index + 1;
+  ++all.copies;
   return library.index;
 }
 
@@ -106,21 +117,52 @@ void add_loaded_libraries() {
   for (const LoadedObject& object : loaded) add_library(object);
 }
 
-// The loader's order: the global scope, then what the caller was loaded with.
-void* function_for(const LoadedObject& caller, const char* name) {
-  if (void* next = real_dlsym()(RTLD_NEXT, name)) return next;
-  void* handle = caller.path.empty() ? nullptr : handle_of_loaded(caller.path);
+FileId file_id(const std::string& path) {
+  struct stat facts{};
+  return stat(path.c_str(), &facts) == 0 ? FileId{facts.st_dev, facts.st_ino} : FileId{};
+}
+
+bool is_unbound(const std::string& path) {
+  Libraries& all = libraries();
+  const FileId id = file_id(path);
+  const std::shared_lock lock(all.mutex);
+  return all.unbound.count(id) != 0;
+}
+
+void* ask_loader(void* handle, const char* name, const char* version) {
+  return version ? real_dlvsym()(handle, name, version) : real_dlsym()(handle, name);
+}
+
+void* function_in_object(const LoadedObject& object, const char* name, const char* version) {
+  void* handle = object.path.empty() ? nullptr : handle_of_loaded(object.path);
   if (!handle) return nullptr;
-  void* function = real_dlsym()(handle, name);
+  void* function = ask_loader(handle, name, version);
   dlclose(handle);
   return function;
 }
 
-Binding find_binding(const void* return_address, const char* name) {
-  void* function = function_for(object_of(return_address), name);
+Binding binding_in_scope(const LoadedObject& caller, const char* name) {
+  void* function = function_in_scope(caller, name);
   const LoadedObject owner = object_of(function);
   if (!is_hip_library(owner.path)) return {};  // somebody's wrapper around the copy that callers see first
   return {add_library(owner), function};
+}
+
+// Of several copies, each caller's references go to its own from now on. Answers where a call that has just
+// come by `name` goes, if all that were not bound before agree.
+std::optional<Binding> bind_new_callers(const char* called) {
+  std::optional<Binding> of_call;
+  bool agree = true;
+  bind_callers([&](const LoadedObject& caller, const char* name) -> void* {
+    const Binding binding = binding_in_scope(caller, name);
+    if (!binding.function) return nullptr;
+    if (std::strcmp(name, called) == 0) {
+      agree = agree && (!of_call || of_call->function == binding.function);
+      of_call = binding;
+    }
+    return binding.library < 0 ? binding.function : find_hook(name, binding.library);
+  });
+  return agree ? of_call : std::nullopt;
 }
 
 }  // namespace
@@ -151,25 +193,40 @@ int hip_library_of_table(const void* table) {
   return object.path.empty() ? -1 : add_library(object);
 }
 
-Binding binding_of_caller(const void* return_address, const char* name) {
+void note_unbound(const std::vector<std::string>& files) {
+  Libraries& all = libraries();
+  std::set<FileId> ids;
+  for (const std::string& file : files) ids.insert(file_id(file));
+  all.unseen.unbound.add();
+  if (Session* session = Session::existing()) session->count_unseen_libraries();
+  const std::unique_lock lock(all.mutex);
+  all.unbound.insert(ids.begin(), ids.end());
+}
+
+void* function_in_scope(const LoadedObject& caller, const char* name, const char* version) {
+  const bool is_local_first = is_unbound(caller.path);
+  if (is_local_first)
+    if (void* own = function_in_object(caller, name, version)) return own;
+  if (void* next = ask_loader(RTLD_NEXT, name, version)) return next;
+  return is_local_first ? nullptr : function_in_object(caller, name, version);
+}
+
+std::optional<Binding> look_at_loaded_objects(const char* called) {
   Libraries& all = libraries();
   const unsigned long long changes = object_changes_so_far();
-  if (all.looked_at != changes) {
-    add_loaded_libraries();
-    all.looked_at = changes;  // afterwards: a second thread that comes meanwhile must look for itself
-  }
-  if (all.count < 2) return {};
-  {
-    const std::shared_lock lock(all.mutex);
-    const auto known = all.binding_by_call.find({return_address, name});
-    if (known != all.binding_by_call.end() && all.binding_changes == changes) return known->second;
-  }
-  const Binding binding = find_binding(return_address, name);
-  const std::unique_lock lock(all.mutex);
-  if (all.binding_changes != changes) all.binding_by_call.clear();
-  all.binding_changes = changes;
-  all.binding_by_call[{return_address, name}] = binding;
-  return binding;
+  if (all.looked_at == changes) return std::nullopt;
+  add_loaded_libraries();
+  const std::optional<Binding> of_call = all.copies > 1 ? bind_new_callers(called) : std::nullopt;
+  all.looked_at = changes;  // afterwards: a second thread that comes meanwhile must look for itself
+  return of_call;
+}
+
+// With several copies only calls through a place that is not bound yet come here.
+Binding binding_of_caller(const void* return_address, const char* name) {
+  const std::optional<Binding> of_call = look_at_loaded_objects(name);
+  if (libraries().copies < 2) return {};
+  if (of_call) return *of_call;
+  return binding_in_scope(object_of(return_address), name);
 }
 
 void lock_hip_libraries_for_fork() { libraries().mutex.lock(); }

@@ -3,9 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "hip.hpp"
+#include "loader.hpp"
 
 namespace ktrace {
 
@@ -59,6 +62,10 @@ struct Binding {
 // What the code at `return_address` is bound to for `name`; library 0 where that cannot be told.
 Binding binding_of_caller(const void* return_address, const char* name);
 
+// Finds the copies and callers that were loaded since it looked last. Where a call that has just come to our
+// export `called` goes, if that can be told by what is new.
+std::optional<Binding> look_at_loaded_objects(const char* called);
+
 // The copy that `address`, a function or the table of it, belongs to; -1 if it is none, or one too many.
 int hip_library_of(const void* address);
 
@@ -85,6 +92,13 @@ struct UnseenLibraries {
   UnseenCount unhooked;  // copies of HIP past the most
 };
 UnseenLibraries& unseen_libraries();
+
+// A library was opened without the RTLD_DEEPBIND that it was to have. Its calls still go where they would
+// have gone with it: to what it was loaded with, before the global scope.
+void note_unbound(const std::vector<std::string>& files);
+
+// What a search for `name` in the caller's scope finds behind us: never our own exports.
+void* function_in_scope(const LoadedObject& caller, const char* name, const char* version = nullptr);
 
 // Around fork, so that the child does not inherit a lock whose owner it does not have.
 void lock_hip_libraries_for_fork();

@@ -14,6 +14,7 @@ HookScope::HookScope() : m_is_outermost(hook_depth++ == 0) {}
 HookScope::~HookScope() { --hook_depth; }
 
 #define KTRACE_DECLARE_HOOK(Result, name, parameters) \
+  extern "C" Result name parameters;                  \
   template <int Library>                              \
   Result name##_hook parameters noexcept;             \
   template <int Library>                              \
@@ -25,6 +26,7 @@ namespace {
 
 struct HookEntry {
   const char* name;
+  void* exported;
   void* bound[most_hip_libraries];  // by library
   void* in_table[most_hip_libraries];
 };
@@ -33,6 +35,7 @@ struct HookEntry {
   reinterpret_cast<void*>(static_cast<Result(*) parameters>(function))
 #define KTRACE_HOOK_ENTRY(Result, name, parameters)                                                         \
   {#name,                                                                                                   \
+   KTRACE_ADDRESS(Result, name, parameters),                                                                \
    {KTRACE_ADDRESS(Result, name##_bound<0>, parameters),                                                    \
     KTRACE_ADDRESS(Result, name##_bound<1>, parameters),                                                    \
     KTRACE_ADDRESS(Result, name##_bound<2>, parameters),                                                    \
@@ -63,6 +66,11 @@ bool is_hooked(const char* name) { return find_entry(name) != nullptr; }
 void* find_hook(const char* name, int library) {
   const HookEntry* entry = find_entry(name);
   return entry && is_library(library) ? entry->bound[library] : nullptr;
+}
+
+void* exported_hook(const char* name) {
+  const HookEntry* entry = find_entry(name);
+  return entry ? entry->exported : nullptr;
 }
 
 void* find_table_hook(const char* name, int library) {

@@ -36,6 +36,8 @@ inline hipError_t answer_without_hip<hipError_t>() {
 // for callers, and passes on to a copy with a table; the second is for that table.
 void* find_hook(const char* name, int library);
 void* find_table_hook(const char* name, int library);
+// The function that we export under that name; null if there is none.
+void* exported_hook(const char* name);
 // Whether it is one of the names.
 bool is_hooked(const char* name);
 // After HIP answered a question for the address of `name` with `*function`.
@@ -46,47 +48,46 @@ void replace_by_hook(const char* name, void** function, const HipLibrary& hip);
 // Defines the exported function, and for every copy of HIP one that handles its calls and one that dlsym on
 // that copy answers. The body sees the parameters, `hip` (the copy), and `session`; it calls HIP and returns
 // HIP's answer.
-#define KTRACE_HOOK_WITH_BODY(Result, name, parameters, arguments, ...)                      \
-  template <int Library>                                                                     \
-  Result name##_hook parameters noexcept {                                                   \
-    HipLibrary& hip = hip_library(Library);                                                  \
-    if (!hip.name) return answer_without_hip<Result>();                                      \
-    const HookScope scope;                                                                   \
-    Session* const session =                                                                 \
-        scope.is_outermost() ? Session::of_this_process(hip, #name) : nullptr;               \
-    if (!session) return hip.name arguments;                                                 \
-    __VA_ARGS__                                                                              \
-  }                                                                                          \
-  template <int Library>                                                                     \
-  Result name##_bound parameters noexcept {                                                  \
-    HipLibrary& hip = hip_library(Library);                                                  \
-    if (hip.call_path == CallPath::symbols) return name##_hook<Library> arguments;           \
-    if (!hip.exported.name) return answer_without_hip<Result>();                             \
-    const PassedOn passed_on(hip);                                                           \
-    return hip.exported.name arguments;                                                      \
-  }                                                                                          \
-  template Result name##_hook<0> parameters noexcept;                                        \
-  template Result name##_hook<1> parameters noexcept;                                        \
-  template Result name##_hook<2> parameters noexcept;                                        \
-  template Result name##_hook<3> parameters noexcept;                                        \
-  template Result name##_bound<0> parameters noexcept;                                       \
-  template Result name##_bound<1> parameters noexcept;                                       \
-  template Result name##_bound<2> parameters noexcept;                                       \
-  template Result name##_bound<3> parameters noexcept;                                       \
-  extern "C" KTRACE_EXPORT Result name parameters {                                          \
-    const Binding binding = binding_of_caller(__builtin_return_address(0), #name);           \
-    switch (binding.library) {                                                               \
-      case 0:                                                                                \
-        return name##_bound<0> arguments;                                                    \
-      case 1:                                                                                \
-        return name##_bound<1> arguments;                                                    \
-      case 2:                                                                                \
-        return name##_bound<2> arguments;                                                    \
-      case 3:                                                                                \
-        return name##_bound<3> arguments;                                                    \
-      default:                                                                               \
-        return reinterpret_cast<Result(*) parameters>(binding.function) arguments;           \
-    }                                                                                        \
+#define KTRACE_HOOK_WITH_BODY(Result, name, parameters, arguments, ...)                             \
+  template <int Library>                                                                            \
+  Result name##_hook parameters noexcept {                                                          \
+    HipLibrary& hip = hip_library(Library);                                                         \
+    if (!hip.name) return answer_without_hip<Result>();                                             \
+    const HookScope scope;                                                                          \
+    Session* const session = scope.is_outermost() ? Session::of_this_process(hip, #name) : nullptr; \
+    if (!session) return hip.name arguments;                                                        \
+    __VA_ARGS__                                                                                     \
+  }                                                                                                 \
+  template <int Library>                                                                            \
+  Result name##_bound parameters noexcept {                                                         \
+    HipLibrary& hip = hip_library(Library);                                                         \
+    if (hip.call_path == CallPath::symbols) return name##_hook<Library> arguments;                  \
+    if (!hip.exported.name) return answer_without_hip<Result>();                                    \
+    const PassedOn passed_on(hip);                                                                  \
+    return hip.exported.name arguments;                                                             \
+  }                                                                                                 \
+  template Result name##_hook<0> parameters noexcept;                                               \
+  template Result name##_hook<1> parameters noexcept;                                               \
+  template Result name##_hook<2> parameters noexcept;                                               \
+  template Result name##_hook<3> parameters noexcept;                                               \
+  template Result name##_bound<0> parameters noexcept;                                              \
+  template Result name##_bound<1> parameters noexcept;                                              \
+  template Result name##_bound<2> parameters noexcept;                                              \
+  template Result name##_bound<3> parameters noexcept;                                              \
+  extern "C" KTRACE_EXPORT Result name parameters {                                                 \
+    const Binding binding = binding_of_caller(__builtin_return_address(0), #name);                  \
+    switch (binding.library) {                                                                      \
+      case 0:                                                                                       \
+        return name##_bound<0> arguments;                                                           \
+      case 1:                                                                                       \
+        return name##_bound<1> arguments;                                                           \
+      case 2:                                                                                       \
+        return name##_bound<2> arguments;                                                           \
+      case 3:                                                                                       \
+        return name##_bound<3> arguments;                                                           \
+      default:                                                                                      \
+        return reinterpret_cast<Result(*) parameters>(binding.function) arguments;                  \
+    }                                                                                               \
   }
 
 // A call that we only look at: `before` and `after` are statements, the latter run only after a success.

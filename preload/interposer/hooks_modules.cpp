@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hooks.hpp"
+#include "last_error.hpp"
 
 namespace ktrace {
 namespace {
@@ -23,6 +24,17 @@ void add_kernels(Session& session, const HipLibrary& hip, hipLibrary_t library, 
   }
   // A failure of ours is not the application's last error.
   if (error != hip_success && before == hip_success && hip.hipGetLastError) hip.hipGetLastError();
+}
+
+void add_functions(Session& session, const HipLibrary& hip, hipModule_t module,
+                   const hipFunction_t* functions, unsigned room) {
+  if (!hip.hipModuleGetFunctionCount || !hip.hipKernelNameRef) return;
+  const hipError_t before = error_before(hip);
+  unsigned count = 0;
+  if (hip.hipModuleGetFunctionCount(&count, module) != hip_success) return restore_error(hip, before);
+  for (unsigned i = 0; i < std::min(count, room); ++i)
+    if (const char* name = hip.hipKernelNameRef(functions[i]))
+      session.registry().add_function(module, functions[i], name);
 }
 
 }  // namespace
@@ -54,6 +66,8 @@ KTRACE_UNLOAD_HOOK(hipLibraryUnload, hipLibrary_t)
 
 KTRACE_HOOK(hipModuleGetFunction, (hipFunction_t * function, hipModule_t module, const char* name),
             (function, module, name), session->registry().add_function(module, *function, name))
+KTRACE_HOOK(hipModuleEnumerateFunctions, (hipFunction_t * functions, unsigned count, hipModule_t module),
+            (functions, count, module), add_functions(*session, hip, module, functions, count))
 KTRACE_HOOK(hipGetFuncBySymbol, (hipFunction_t * function, const void* host_function),
             (function, host_function), session->registry().add_alias(*function, host_function))
 
@@ -69,6 +83,8 @@ KTRACE_HOOK(hipLibraryLoadFromFile,
              unsigned jit_count, void* options, void** values, unsigned count),
             (library, path, jit_options, jit_values, jit_count, options, values, count),
             session->registry().add_module_file(*library, path))
+KTRACE_HOOK(hipLibraryGetModule, (hipModule_t * module, hipLibrary_t library), (module, library),
+            session->registry().add_module_of_library(*module, library))
 KTRACE_HOOK(hipLibraryGetKernel, (hipKernel_t * kernel, hipLibrary_t library, const char* name),
             (kernel, library, name), session->registry().add_function(library, *kernel, name))
 KTRACE_HOOK(hipLibraryEnumerateKernels, (hipKernel_t * kernels, unsigned count, hipLibrary_t library),

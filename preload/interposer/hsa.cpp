@@ -1,12 +1,9 @@
 #include "hsa.hpp"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <algorithm>
-#include <cstring>
 #include <ctime>
 #include <optional>
+#include <type_traits>
 
 #include "bus_address.hpp"
 #include "loader.hpp"
@@ -42,27 +39,11 @@ struct Hsa {
 };
 
 // HIP loads it; where HIP did not, there is no device that it could speak for.
-std::string loaded_hsa_library() {
-  std::string path;
-  dl_iterate_phdr(
-      [](dl_phdr_info* object, std::size_t, void* data) {
-        const char* slash = std::strrchr(object->dlpi_name, '/');
-        constexpr char stem[] = "libhsa-runtime64.so";
-        if (std::strncmp(slash ? slash + 1 : object->dlpi_name, stem, sizeof stem - 1) != 0) return 0;
-        *static_cast<std::string*>(data) = object->dlpi_name;
-        return 1;
-      },
-      &path);
-  return path;
-}
-
 Hsa loaded_hsa() {
   Hsa hsa;
-  const std::string path = loaded_hsa_library();
-  void* handle = path.empty() || !real_dlsym() ? nullptr : handle_of_loaded(path);
-  if (!handle) return hsa;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(real_dlsym()(handle, name));
+  const auto find = [](auto& function, const char* name) {
+    function =
+        reinterpret_cast<std::decay_t<decltype(function)>>(find_in_loaded("libhsa-runtime64.so", name));
   };
   find(hsa.iterate_agents, "hsa_iterate_agents");
   find(hsa.agent_get_info, "hsa_agent_get_info");

@@ -3,13 +3,17 @@
 #include <algorithm>
 
 #include "clocks.hpp"
+#include "unseen_kernels.hpp"
 
 namespace ktrace {
 namespace {
 
-FoundFunction find_function(Session& session, const LaunchRequest& request) {
-  return request.is_host_function ? session.registry().find_host_function(request.function)
+FoundFunction find_function(Session& session, const HipLibrary& hip, const LaunchRequest& request) {
+  const FoundFunction found = request.is_host_function
+                                  ? session.registry().find_host_function(request.function)
                                   : session.registry().find_function(request.function);
+  if (found.is_known) return found;
+  return find_unseen_kernel(session, hip, request.function, request.is_host_function, request.stream);
 }
 
 }  // namespace
@@ -39,7 +43,7 @@ void TracedLaunch::begin() {
 
 // Costs one look-up for a kernel that is not annotated, and calls HIP only where several builds of it exist.
 const Kernel* TracedLaunch::find_kernel() {
-  const FoundFunction found = find_function(m_session, m_request);
+  const FoundFunction found = find_function(m_session, m_hip, m_request);
   m_is_unseen = !found.is_known;
   const FunctionBuilds* builds = found.builds;
   if (!builds) return nullptr;
@@ -51,7 +55,7 @@ const Kernel* TracedLaunch::find_kernel() {
 // HIP may answer no call of ours any more, so even the kernel's build for this device cannot be asked for.
 void TracedLaunch::pass_after_fork() {
   m_session.status().add_launch();
-  const FoundFunction found = find_function(m_session, m_request);
+  const FoundFunction found = find_function(m_session, m_hip, m_request);
   m_is_unseen = !found.is_known;
   if (!found.builds) return;
   for (const FunctionBuilds::Build& build : found.builds->builds)
@@ -100,21 +104,6 @@ bool TracedLaunch::is_outside_of_capture() {
   return false;
 }
 
-// Waits only where the user asked for that, and never while a graph is made: other threads may be needed to
-// finish it.
-Acquired TracedLaunch::acquire_buffer(Device& device, const Layout& wanted) {
-  Acquired acquired = device.acquire(wanted);
-  if (acquired.buffer || acquired.refusal != KTRACE_LOSS_POOL_EXHAUSTED) return acquired;
-  if (device.has_surplus()) m_session.recorder().sweep(device);
-  const Config& config = m_session.config();
-  if (config.on_full != OnFull::wait || m_session.is_capturing() || m_hip.is_software()) return acquired;
-  const std::uint64_t before = read_host_clocks().monotonic_ns;
-  acquired = device.acquire_within(wanted, config.on_full_ms * 1'000'000);
-  m_session.status().count(&ktrace_status::waited_launches);
-  m_session.status().count(&ktrace_status::waited_ns, read_host_clocks().monotonic_ns - before);
-  return acquired;
-}
-
 bool TracedLaunch::prepare_buffer() {
   const Config& config = m_session.config();
   // An empty grid is HIP's to refuse.
@@ -126,7 +115,7 @@ bool TracedLaunch::prepare_buffer() {
   const std::uint32_t attempted_words = m_kernel->attempted_words.load();
   Layout wanted = choose_layout(m_request.shape, config, attempted_words);
   wanted.flags = control_flags(config, m_kernel->note);
-  Acquired acquired = acquire_buffer(device, wanted);
+  Acquired acquired = acquire_buffer(m_session, device, wanted, true);
   if (!acquired.buffer) {
     lose(acquired.refusal, acquired.refusal == KTRACE_LOSS_NO_MEMORY
                                ? "the device had no memory for its trace buffer"
@@ -156,9 +145,6 @@ bool TracedLaunch::upload_control() {
   TraceBuffer& buffer = *m_pending->buffer;
   *buffer.staging = make_control(m_request.shape, m_pending->layout, m_session.config(),
                                  m_pending->record.dispatch, buffer.regions());
-  const LaunchFlags flags = flags_of_launch(m_session, *m_kernel);
-  buffer.staging->flags = flags.control;
-  m_pending->record.flags |= flags.record;
   LastError last_error(m_hip, m_session.is_last_error_watched());
   hipError_t error = hip_success;
   if (!buffer.is_zeroed)
@@ -172,6 +158,23 @@ bool TracedLaunch::upload_control() {
   last_error.take_back(error);
   lose(KTRACE_LOSS_COPY_FAILED, "its trace buffer could not be prepared: " + error_words(m_hip, error));
   return false;
+}
+
+// Never waits while a graph is made: other threads may be needed to finish it.
+Acquired acquire_buffer(Session& session, Device& device, const Layout& wanted, bool may_wait) {
+  Acquired acquired = device.acquire(wanted);
+  if (acquired.buffer || acquired.refusal != KTRACE_LOSS_POOL_EXHAUSTED) return acquired;
+  if (device.has_surplus()) session.recorder().sweep(device);
+  const Config& config = session.config();
+  const bool fits = wanted.wave_slots > 0;
+  if (!may_wait || !fits || config.on_full != OnFull::wait || session.is_capturing() ||
+      device.hip().is_software())
+    return acquired;
+  const std::uint64_t before = read_host_clocks().monotonic_ns;
+  acquired = device.acquire_within(wanted, config.on_full_ms * 1'000'000);
+  session.status().count(&ktrace_status::waited_launches);
+  session.status().count(&ktrace_status::waited_ns, read_host_clocks().monotonic_ns - before);
+  return acquired;
 }
 
 ktrace_dispatch_record make_record(Session& session, const LaunchRequest& request, HipStreams::Facts stream,
@@ -192,18 +195,6 @@ ktrace_dispatch_record make_record(Session& session, const LaunchRequest& reques
   record.expected =
       static_cast<ktrace_u32>(std::min<std::uint64_t>(expected_waves(shape, session.config()), 0xffffffffu));
   return record;
-}
-
-LaunchFlags flags_of_launch(Session& session, const Kernel& kernel) {
-  LaunchFlags flags;
-  if (session.config().full != WhenFull::ring) return flags;
-  if ((kernel.note.flags & KTRACE_KERNEL_RING) == 0) {
-    session.status().count(&ktrace_status::saturated_launches);
-    return flags;
-  }
-  flags.control |= KTRACE_CONTROL_RING;
-  flags.record |= KTRACE_DISPATCH_RING;
-  return flags;
 }
 
 Capture capture_of_stream(Session& session, const HipLibrary& hip, hipStream_t stream) {

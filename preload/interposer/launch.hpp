@@ -43,7 +43,6 @@ class TracedLaunch {
   const Kernel* find_kernel();
   bool can_be_traced();
   bool is_outside_of_capture();
-  Acquired acquire_buffer(Device& device, const Layout& wanted);
   bool prepare_buffer();
   bool upload_control();
   void lose(ktrace_loss_reason reason, const std::string& words);
@@ -68,17 +67,13 @@ class TracedLaunch {
 ktrace_dispatch_record make_record(Session& session, const LaunchRequest& request, HipStreams::Facts stream,
                                    std::pair<std::uint64_t, std::uint64_t> numbers);
 
-// KTRACE_CONTROL_* for a launch of `kernel`, and the record's flags that say the same.
-struct LaunchFlags {
-  ktrace_u32 control = 0;
-  ktrace_u32 record = 0;
-};
-LaunchFlags flags_of_launch(Session& session, const Kernel& kernel);
-
 // HIP's own rule for the `_spt` calls: no stream means the calling thread's.
 inline hipStream_t per_thread(hipStream_t stream) {
   return stream == stream_null || stream == stream_legacy ? stream_per_thread : stream;
 }
+
+// A trace buffer of `device`, waiting for one only where the user asked for that and `may_wait`.
+Acquired acquire_buffer(Session& session, Device& device, const Layout& wanted, bool may_wait);
 
 // Asks HIP only in a program that captures.
 Capture capture_of_stream(Session& session, const HipLibrary& hip, hipStream_t stream);

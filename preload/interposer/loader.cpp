@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <link.h>
 
 #include <atomic>
 #include <cstring>
@@ -15,27 +14,9 @@ const char* base_name(const char* path) {
   return slash ? slash + 1 : path;
 }
 
-struct DynamicTables {
-  const ElfW(Sym) * symbols = nullptr;
-  const char* strings = nullptr;
-  const std::uint32_t* gnu_hash = nullptr;
-};
-
-DynamicTables dynamic_tables(const dl_phdr_info& object) {
-  DynamicTables tables;
-  const ElfW(Dyn)* dynamic = nullptr;
-  for (int i = 0; i < object.dlpi_phnum; ++i)
-    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC)
-      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
-  for (; dynamic && dynamic->d_tag != DT_NULL; ++dynamic) {
-    // glibc relocates these in place; the vDSO and some other C libraries leave them relative.
-    ElfW(Addr) address = dynamic->d_un.d_ptr;
-    if (address < object.dlpi_addr) address += object.dlpi_addr;
-    if (dynamic->d_tag == DT_SYMTAB) tables.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
-    if (dynamic->d_tag == DT_STRTAB) tables.strings = reinterpret_cast<const char*>(address);
-    if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = reinterpret_cast<const std::uint32_t*>(address);
-  }
-  return tables;
+const char* soname_of(const dl_phdr_info& object) {
+  const DynamicTables tables = dynamic_tables(object);
+  return tables.strings && tables.soname ? tables.strings + tables.soname : "";
 }
 
 std::uint32_t gnu_hash_of(const char* name) {
@@ -98,7 +79,60 @@ void* find_in_c_library(const char* name) {
   return search.found;
 }
 
+struct StemSearch {
+  const char* stem;
+  Search symbol;
+};
+
+int search_by_stem(dl_phdr_info* object, std::size_t, void* data) {
+  auto* search = static_cast<StemSearch*>(data);
+  const bool is_wanted =
+      std::strncmp(base_name(object->dlpi_name), search->stem, std::strlen(search->stem)) == 0;
+  if (is_wanted) search->symbol.found = find_symbol(*object, search->symbol.name);
+  return is_wanted;
+}
+
 }  // namespace
+
+void* find_in_loaded(const char* stem, const char* name) {
+  StemSearch search{stem, {name, nullptr}};
+  dl_iterate_phdr(search_by_stem, &search);
+  return search.symbol.found;
+}
+
+DynamicTables dynamic_tables(const dl_phdr_info& object) {
+  DynamicTables tables;
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < object.dlpi_phnum; ++i)
+    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC)
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+  for (; dynamic && dynamic->d_tag != DT_NULL; ++dynamic) {
+    if (dynamic->d_tag == DT_SONAME) tables.soname = dynamic->d_un.d_val;
+    // glibc relocates these in place; the vDSO and some other C libraries leave them relative.
+    ElfW(Addr) address = dynamic->d_un.d_ptr;
+    if (address < object.dlpi_addr) address += object.dlpi_addr;
+    if (dynamic->d_tag == DT_SYMTAB) tables.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+    if (dynamic->d_tag == DT_STRTAB) tables.strings = reinterpret_cast<const char*>(address);
+    if (dynamic->d_tag == DT_JMPREL) tables.plt_relocations = reinterpret_cast<const ElfW(Rela)*>(address);
+    if (dynamic->d_tag == DT_PLTRELSZ) tables.plt_bytes = dynamic->d_un.d_val;
+    if (dynamic->d_tag == DT_RELA) tables.relocations = reinterpret_cast<const ElfW(Rela)*>(address);
+    if (dynamic->d_tag == DT_RELASZ) tables.relocation_bytes = dynamic->d_un.d_val;
+    if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = reinterpret_cast<const std::uint32_t*>(address);
+  }
+  return tables;
+}
+
+// Another preloaded library may want to see it after us.
+DlopenFunction real_dlopen() {
+  static std::atomic<void*> found{nullptr};
+  void* function = found.load(std::memory_order_relaxed);
+  if (!function) {
+    function = real_dlsym() ? real_dlsym()(RTLD_NEXT, "dlopen") : nullptr;
+    if (!function) function = find_in_c_library("dlopen");
+    found.store(function, std::memory_order_relaxed);
+  }
+  return reinterpret_cast<DlopenFunction>(function);
+}
 
 DlsymFunction real_dlsym() {
   static std::atomic<void*> found{nullptr};
@@ -187,6 +221,24 @@ unsigned long long object_changes_so_far() {
   return changes;
 }
 
-void* handle_of_loaded(const std::string& path) { return dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD); }
+std::string path_of_loaded(const std::string& name) {
+  struct Query {
+    const std::string& name;
+    std::string path;
+  } query{name, ""};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        auto* asked = static_cast<Query*>(data);
+        if (asked->name == base_name(object->dlpi_name) || asked->name == soname_of(*object))
+          asked->path = object->dlpi_name;
+        return asked->path.empty() ? 0 : 1;
+      },
+      &query);
+  return query.path;
+}
+
+void* handle_of_loaded(const std::string& path) {
+  return real_dlopen()(path.empty() ? nullptr : path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+}
 
 }  // namespace ktrace

@@ -1,17 +1,23 @@
-// The dynamic loader's own dlsym and dlvsym, which this library stands in front of, and what is loaded where.
+// The dynamic loader's own dlopen, dlsym and dlvsym, which this library stands in front of, and what is
+// loaded where.
 #pragma once
 
+#include <link.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace ktrace {
 
+using DlopenFunction = void* (*)(const char* name, int flags);
 using DlsymFunction = void* (*)(void* handle, const char* name);
 using DlvsymFunction = void* (*)(void* handle, const char* name, const char* version);
 
 // Null only in a process without a C library that exports them. Safe at any time, also before constructors
 // ran.
+DlopenFunction real_dlopen();
 DlsymFunction real_dlsym();
 DlvsymFunction real_dlvsym();
 
@@ -20,6 +26,18 @@ struct LoadedObject {
   std::string path;  // as the loader knows it; "" for the program
   std::uintptr_t base = 0;
 };
+
+// What an object's dynamic section says, as it lies in memory; what it does not have is null.
+struct DynamicTables {
+  const ElfW(Sym) * symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* gnu_hash = nullptr;
+  std::size_t soname = 0;  // in the strings; 0: none
+  const ElfW(Rela) * plt_relocations = nullptr;
+  const ElfW(Rela) * relocations = nullptr;
+  std::size_t plt_bytes = 0, relocation_bytes = 0;
+};
+DynamicTables dynamic_tables(const dl_phdr_info& object);
 
 // The file that holds `address`; "" for the program itself or an unknown address.
 std::string object_path(const void* address);
@@ -42,8 +60,15 @@ bool imports(const LoadedObject& object, const char* name);
 // Changes with every library that is loaded or unloaded; cheap enough for every call.
 unsigned long long object_changes_so_far();
 
-// A handle of a library that is loaded already, or null. The library stays loaded as long as the process
-// runs: its functions are called from hooks at any time.
+// The definition of `name` in the first loaded library whose file's name begins with `stem`, or null. Without
+// the lock that dlopen holds while it runs constructors: threads of ours may ask at any time.
+void* find_in_loaded(const char* stem, const char* name);
+
+// The file of a loaded library by its file's name or its SONAME; "" if there is none.
+std::string path_of_loaded(const std::string& name);
+
+// A handle of a library that is loaded already, or null; of the program for "". The library stays loaded as
+// long as the process runs: its functions are called from hooks at any time.
 void* handle_of_loaded(const std::string& path);
 
 }  // namespace ktrace

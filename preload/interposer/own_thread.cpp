@@ -1,9 +1,14 @@
 #include "own_thread.hpp"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 
 namespace ktrace {
@@ -39,10 +44,63 @@ bool create(std::function<void()> body, pthread_t* thread) {
   return true;
 }
 
+// HIP's thread-local objects make a new thread take the loader's lock, which a caller that runs in a
+// library's constructor holds: then the work is done on the calling thread after all.
+constexpr std::chrono::milliseconds start_limit{200};
+
+// Work that whoever claims it first does: the thread that was started for it, or the one that asked.
+struct Aside {
+  std::atomic<bool> is_claimed{false};
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_done = false;
+  std::exception_ptr failure;
+
+  template <class Work>
+  void run(const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    is_done = true;
+    changed.notify_all();
+  }
+  bool wait(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex);
+    return changed.wait_until(lock, std::chrono::system_clock::now() + limit, [this] { return is_done; });
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return is_done; });
+  }
+};
+
+// Blocks while another thread runs a library's constructor. Before the first call of HIP, which would block
+// here with locks of its own in hand.
+void wait_for_loader() {
+  Dl_info info;
+  dladdr(reinterpret_cast<const void*>(&become_own_thread), &info);
+}
+
+// Leaves the thread's device, capture mode and last error as they were.
+void run_here(const HipLibrary& hip, int device, const std::function<void()>& work) {
+  const hipError_t before = hip.hipPeekAtLastError ? hip.hipPeekAtLastError() : hip_success;
+  int device_before = device, mode = hip_capture_mode_relaxed;
+  hip.hipGetDevice(&device_before);
+  if (hip.hipThreadExchangeStreamCaptureMode) hip.hipThreadExchangeStreamCaptureMode(&mode);
+  if (hip.hipSetDevice(device) == hip_success) work();
+  hip.hipSetDevice(device_before);
+  if (hip.hipThreadExchangeStreamCaptureMode) hip.hipThreadExchangeStreamCaptureMode(&mode);
+  if (before == hip_success && hip.hipGetLastError) hip.hipGetLastError();
+}
+
 }  // namespace
 
 void become_own_thread(const char* name, const HipLibrary& hip) {
   pthread_setname_np(pthread_self(), name);
+  wait_for_loader();
   if (hip.ktrace_softdev_tool_thread) hip.ktrace_softdev_tool_thread();
   // An application that captures a stream forbids other threads' allocations unless they ask to be let off.
   int mode = hip_capture_mode_relaxed;
@@ -50,19 +108,22 @@ void become_own_thread(const char* name, const HipLibrary& hip) {
 }
 
 void run_aside(const HipLibrary& hip, int device, const std::function<void()>& work) {
-  std::exception_ptr failure;
-  pthread_t thread;
-  const auto body = [&] {
-    try {
-      become_own_thread("ktrace-aside", hip);
+  const auto aside = std::make_shared<Aside>();
+  const bool is_started = start_own_thread([aside, &hip, device, &work] {
+    become_own_thread("ktrace-aside", hip);
+    if (aside->is_claimed.exchange(true)) return;
+    aside->run([&] {
       if (hip.hipSetDevice(device) == hip_success) work();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  };
-  if (!create(body, &thread)) throw std::runtime_error("no thread could be started");
-  pthread_join(thread, nullptr);
-  if (failure) std::rethrow_exception(failure);
+    });
+  });
+  if (!is_started) throw std::runtime_error("no thread could be started");
+  if (!aside->wait(start_limit)) {
+    if (aside->is_claimed.exchange(true))
+      aside->wait();
+    else
+      aside->run([&] { run_here(hip, device, work); });
+  }
+  if (aside->failure) std::rethrow_exception(aside->failure);
 }
 
 bool start_own_thread(std::function<void()> body) {

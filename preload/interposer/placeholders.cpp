@@ -29,15 +29,11 @@ void replace_all(std::string* text, const char* placeholder, const std::string& 
     text->replace(at, length, value);
 }
 
-bool fill_in_first_of(std::string* text, const char* placeholder,
-                      std::initializer_list<const char*> variables, std::string* trouble) {
-  if (text->find(placeholder) == std::string::npos) return true;
+// Without a launcher of ranks there is one process: rank 0 of 1, as rocprofv3 has it.
+void fill_in_first_of(std::string* text, const char* placeholder,
+                      std::initializer_list<const char*> variables, const char* otherwise) {
   const std::string value = first_of(variables);
-  if (value.empty())
-    return *trouble = std::string("nothing tells what ") + placeholder + " is: no launcher of ranks set it",
-           false;
-  replace_all(text, placeholder, value);
-  return true;
+  replace_all(text, placeholder, value.empty() ? otherwise : value);
 }
 
 bool fill_in_variables(std::string* text, std::string* trouble) {
@@ -60,8 +56,9 @@ bool fill_in_variables(std::string* text, std::string* trouble) {
 
 bool fill_in_environment(const std::string& text, std::string* result, std::string* trouble) {
   *result = text;
-  return fill_in_first_of(result, "%rank%", rank_variables, trouble) &&
-         fill_in_first_of(result, "%size%", size_variables, trouble) && fill_in_variables(result, trouble);
+  fill_in_first_of(result, "%rank%", rank_variables, "0");
+  fill_in_first_of(result, "%size%", size_variables, "1");
+  return fill_in_variables(result, trouble);
 }
 
 std::string fill_in_process(std::string text) {

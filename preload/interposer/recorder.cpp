@@ -12,7 +12,9 @@
 namespace ktrace {
 namespace {
 
-constexpr std::uint64_t close_limit_ns = 2'000'000'000;
+constexpr std::uint64_t close_limit_ns = 2'000'000'000;  // without any progress
+constexpr std::uint64_t close_limit_in_all_ns = 60'000'000'000;
+constexpr std::uint64_t begin_limit_ns = 200'000'000;
 constexpr std::uint64_t reset_limit_ns = 1'000'000'000;
 constexpr long shortest_pause_ns = 20'000;
 constexpr long longest_pause_ns = 1'000'000;
@@ -50,21 +52,31 @@ void Recorder::add(PendingDispatch pending) {
     const std::lock_guard lock(m_mutex);
     m_devices.push_back(&device);
   }
-  bool is_processed = false;
-  if (hip.is_software()) pending.is_processed = &is_processed;
-  ++device.outstanding;
-  m_queue.add(std::move(pending));
   if (!m_is_running) start_writer(hip);
+  bool is_processed = false;
+  const bool must_wait = hip.is_software() && has_writer_begun();
+  if (must_wait) pending.is_processed = &is_processed;
+  ++device.outstanding;
+  m_outstanding += !pending.is_discarded;
+  m_queue.add(std::move(pending));
   if (m_is_finished || !m_is_running) return lose_late();
   if (m_is_asleep) {
     const std::lock_guard lock(m_mutex);
     m_changed.notify_all();
   }
-  if (!hip.is_software()) return;
+  if (!must_wait) return;
   // Its kernel has run already, and copying moves the model's clock: at any other moment two runs would
   // differ.
   std::unique_lock lock(m_mutex);
   m_changed.wait(lock, [&] { return is_processed || m_is_finished; });
+}
+
+// It cannot where the caller runs in a library's constructor: that holds the loader's lock, which HIP's
+// thread-local objects make a new thread take.
+bool Recorder::has_writer_begun() const {
+  const std::uint64_t limit = m_has_begun ? 0 : now_ns() + begin_limit_ns;
+  while (!m_has_begun && !m_is_finished && now_ns() < limit) pause(shortest_pause_ns);
+  return m_has_begun;
 }
 
 void Recorder::sweep(Device& device) {
@@ -77,6 +89,7 @@ void Recorder::sweep(Device& device) {
 
 void Recorder::run(const HipLibrary& hip) {
   become_own_thread("ktrace-writer", hip);
+  m_has_begun = true;
   long pause_ns = shortest_pause_ns;
   int stalls = 0;
   while (wait_for_work(hip)) {
@@ -134,7 +147,7 @@ bool Recorder::process_finished() {
     } else if (process_if_finished(pending)) {
       made_progress = true;
     } else {
-      waiting.push_back(stream);
+      if (!pending.is_discarded) waiting.push_back(stream);
       m_batch.push_back(std::move(pending));
     }
   }
@@ -154,7 +167,7 @@ bool Recorder::process_if_finished(PendingDispatch& pending) {
     hipError_t outcome = hip_success;
     // The model's events are over already; looking at them in turn keeps this thread's clock the same in
     // every run.
-    if (!pending.is_discarded && !is_gone)
+    if ((!pending.is_discarded || pending.is_kept) && !is_gone)
       outcome = hip.is_software() ? hip.hipEventSynchronize(pending.buffer->finished)
                                   : hip.hipEventQuery(pending.buffer->finished);
     if (outcome == hip_error_not_ready) return false;
@@ -174,6 +187,8 @@ bool Recorder::process_if_finished(PendingDispatch& pending) {
 
 void Recorder::note_processed(const PendingDispatch& pending) {
   --pending.device->outstanding;
+  m_outstanding -= !pending.is_discarded;
+  put_off_deadline();
   if (!pending.is_processed) return;
   const std::lock_guard lock(m_mutex);
   *pending.is_processed = true;
@@ -190,7 +205,8 @@ void Recorder::process(PendingDispatch& pending, hipError_t outcome) {
   const bool was_unfinished = m_hang && m_hang->withdraw(dispatch);
   if (is_saved) return;
   if (pending.is_discarded) {
-    if (pending.buffer) device.destroy(std::move(pending.buffer));
+    if (pending.is_kept && outcome == hip_success) return device.release(std::move(pending.buffer));
+    if (pending.buffer && !pending.is_kept) device.destroy(std::move(pending.buffer));
     return device.free_surplus();
   }
   pending.record.completed_ns = completion_time(pending);
@@ -239,7 +255,7 @@ bool Recorder::record(const PendingDispatch& pending, CopiedDispatch copied) {
   m_status->add_dropped_words(dropped_words);
   if (pending.layout.mode == KTRACE_MODE_CLAIM) m_status->add_claim_launch();
   if (pending.is_grown) m_status->add_grown_launch();
-  if (m_config.full == WhenFull::ring && !pending.layout.is_ring())
+  if (m_config.full == WhenFull::ring && (pending.kernel->note.flags & KTRACE_KERNEL_RING) == 0)
     m_status->count(&ktrace_status::saturated_launches);
   return true;
 }
@@ -278,6 +294,12 @@ bool Recorder::append_dispatch(const PendingDispatch& pending, CopiedDispatch co
 bool Recorder::is_past_deadline() const {
   const std::uint64_t deadline = m_deadline_ns.load(std::memory_order_relaxed);
   return deadline != 0 && now_ns() > deadline;
+}
+
+// What has run is in the recording: a program that ends right after its launches waits for that.
+void Recorder::put_off_deadline() {
+  if (m_deadline_ns.load(std::memory_order_relaxed) != 0)
+    m_deadline_ns = std::min(now_ns() + close_limit_ns, m_last_moment_ns.load());
 }
 
 void Recorder::lose_outstanding() {
@@ -343,6 +365,7 @@ void Recorder::close() {
     const std::lock_guard lock(m_mutex);
     m_last_samples = std::move(samples);
     m_end_host_ns = host_ns;
+    m_last_moment_ns = now_ns() + close_limit_in_all_ns;
     m_deadline_ns = now_ns() + close_limit_ns;
     m_is_closing = true;
     m_changed.notify_all();
@@ -350,12 +373,12 @@ void Recorder::close() {
   }
   // A little longer than the writer waits itself. If it hangs in a call of HIP the file stays without its
   // end.
-  const std::uint64_t limit = m_deadline_ns + close_limit_ns / 4;
-  while (!m_is_finished && now_ns() < limit) pause(longest_pause_ns / 4);
+  while (!m_is_finished && now_ns() < m_deadline_ns + close_limit_ns / 4) pause(longest_pause_ns / 4);
   if (m_is_finished) return;
   if (m_hang) m_hang->record_all();
   if (!m_hang || !m_hang->has_recorded_all())
-    m_losses->add(KTRACE_LOSS_NOT_FINISHED, "", "the device did not answer when the process ended");
+    m_losses->add(KTRACE_LOSS_NOT_FINISHED, "", "the device did not answer when the process ended",
+                  std::max<std::uint64_t>(m_outstanding.exchange(0), 1));
 }
 
 }  // namespace ktrace

@@ -37,7 +37,7 @@ class Recorder {
   void set_hang_watch(HangWatch* hang) { m_hang = hang; }
   // After the recording could not be written, tracing more would be for nothing.
   bool has_failed() const { return m_failed.load(std::memory_order_relaxed); }
-  // Waits for outstanding dispatches, for a limited time, and writes the last chunks.
+  // Waits for outstanding dispatches as long as they go on ending, within limits, and writes the last chunks.
   void close();
 
   // Before a call that destroys everything on `device`: waits, for a limited time, until what is outstanding
@@ -63,6 +63,7 @@ class Recorder {
   bool append_dispatch(const PendingDispatch& pending, CopiedDispatch copied);
   void lose_outstanding();
   bool is_past_deadline() const;
+  void put_off_deadline();
   void finish();
 
   std::uint64_t completion_time(const PendingDispatch& pending);
@@ -74,6 +75,7 @@ class Recorder {
   bool write_code_object(const CodeObject& object);
   bool write_kernel(const Kernel& kernel);
   bool write_losses();
+  bool has_writer_begun() const;
   bool write_due_sample(const Device& device, const std::vector<ktrace_wave_header>& headers);
   bool write_sample(const Device& device);
   bool write_last_samples();
@@ -86,6 +88,7 @@ class Recorder {
 
   DispatchQueue m_queue;
   std::atomic<bool> m_is_running{false};
+  std::atomic<bool> m_has_begun{false};  // the writer, after its own first call of HIP
   std::atomic<bool> m_is_asleep{false};  // the writer: until somebody wakes it
 
   std::mutex m_mutex;  // of what wakes somebody; never held across a call of HIP
@@ -96,14 +99,16 @@ class Recorder {
   std::atomic<bool> m_failed{false};
   std::atomic<bool> m_is_closing{false};
   std::atomic<bool> m_is_finished{false};
-  std::atomic<std::uint64_t> m_deadline_ns{0};  // CLOCK_MONOTONIC
-  std::vector<const Device*> m_devices;         // that dispatches were added for, in order
+  std::atomic<std::uint64_t> m_outstanding{0};     // dispatches that are neither recorded nor counted as lost
+  std::atomic<std::uint64_t> m_last_moment_ns{0};  // CLOCK_MONOTONIC; the deadline never goes past it
+  std::atomic<std::uint64_t> m_deadline_ns{0};     // CLOCK_MONOTONIC
+  std::vector<const Device*> m_devices;            // that dispatches were added for, in order
   std::uint64_t m_end_host_ns = 0;
   std::vector<ktrace_clock_record> m_last_samples;  // set before m_is_closing is
 
   // Of the writer's thread.
   std::vector<PendingDispatch> m_batch;  // taken from the queue, and not finished
-  std::mutex m_file_mutex;  // of all below
+  std::mutex m_file_mutex;               // of all below
   bool m_is_file_ended = false;
   RecordingFile m_file;
   std::map<const Device*, std::unique_ptr<CopyBack>> m_copy_back_by_device;

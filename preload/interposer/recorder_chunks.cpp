@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "clocks.hpp"
+#include "log.hpp"
 #include "placeholders.hpp"
 #include "program.hpp"
 #include "recorder.hpp"
@@ -73,6 +74,7 @@ bool Recorder::begin_file(const PendingDispatch& first) {
     return false;
   }
   m_status->set_output(m_file.path());
+  say(m_config, LogLevel::info, "records into " + m_file.path());
   m_status->add_bytes(m_file.size());
   return write_process(first);
 }

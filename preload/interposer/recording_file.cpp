@@ -63,6 +63,11 @@ bool RecordingFile::create(const std::string& exact, const std::string& dir, con
   int descriptor = -1;
   m_path = exact;
   if (!exact.empty()) descriptor = create_new(m_path);
+  // A folder whose name differs per process is known to nobody before.
+  if (!exact.empty() && descriptor < 0 && errno == ENOENT) {
+    if (!make_folders(exact.substr(0, exact.rfind('/')), trouble)) return false;
+    descriptor = create_new(m_path);
+  }
   for (int attempt = 1; descriptor < 0 && (attempt == 1 || errno == EEXIST) && attempt <= most_names;
        ++attempt) {
     if (!exact.empty() && attempt == 1 && errno != EEXIST) break;

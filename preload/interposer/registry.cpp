@@ -89,10 +89,15 @@ FoundFunction Registry::find_tapped(const std::string& name) {
   return {true, intern_builds({{{found.target, found.kernel}}})};
 }
 
+void Registry::count_unread_archive() {
+  if (m_has_unread_archive && m_has_unread_archive.exchange(false))
+    m_store.count_unreadable("a kpack archive", "only HIP reads it, and what HIP took from it was not seen");
+}
+
 void Registry::insert_module(const void* module, StoredImage image) {
   const std::unique_lock lock(m_mutex);
   drop_module(module);
-  m_modules[module] = {std::move(image), {}};
+  m_modules[module] = {std::move(image), {}, nullptr};
 }
 
 void Registry::add_module(const void* module, const void* address) {
@@ -101,6 +106,7 @@ void Registry::add_module(const void* module, const void* address) {
   const FatBinaryWrapper wrapper = unwrap(address);
   if (wrapper.is_archive) {
     stored.is_open = true;
+    m_has_unread_archive = true;
   } else {
     std::string trouble;
     const Bytes image = image_at(wrapper.image, &trouble);
@@ -122,6 +128,14 @@ void Registry::add_module_file(const void* module, const std::string& path) {
   insert_module(module, std::move(stored));
 }
 
+void Registry::add_module_of_library(const void* module, const void* library) {
+  const std::unique_lock lock(m_mutex);
+  const auto found = m_modules.find(library);
+  if (module == library || found == m_modules.end() || m_modules.count(module)) return;
+  Module added{found->second.image, {}, library};
+  m_modules[module] = std::move(added);
+}
+
 void Registry::erase_function(const void* function, const void* owner) {
   const auto found = m_functions.find(function);
   if (found != m_functions.end() && found->second.owner == owner) m_functions.erase(found);
@@ -132,6 +146,13 @@ void Registry::drop_module(const void* module) {
   if (found == m_modules.end()) return;
   for (const void* function : found->second.functions) erase_function(function, module);
   m_modules.erase(found);
+}
+
+void Registry::drop_modules_of_library(const void* library) {
+  std::vector<const void*> modules;
+  for (const auto& [handle, module] : m_modules)
+    if (module.library == library) modules.push_back(handle);
+  for (const void* module : modules) drop_module(module);
 }
 
 Registry::TakenModule Registry::take_module(const void* module) {
@@ -147,6 +168,7 @@ Registry::TakenModule Registry::take_module(const void* module) {
   }
   taken.module = found->second;
   drop_module(module);
+  drop_modules_of_library(module);
   return taken;
 }
 

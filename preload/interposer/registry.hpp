@@ -4,6 +4,7 @@
 // told to let go of it, and when it turns up for something else.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -55,6 +56,7 @@ class Registry {
   struct Module {
     StoredImage image;
     std::unordered_set<const void*> functions;
+    const void* library = nullptr;  // whose module it is, and with which it goes
   };
 
  public:
@@ -65,6 +67,8 @@ class Registry {
   // By address alone, as hipModuleLoadData gets it.
   void add_module(const void* module, const void* image);
   void add_module_file(const void* module, const std::string& path);
+  // A hipModule_t that HIP gave for a hipLibrary_t.
+  void add_module_of_library(const void* module, const void* library);
   // Another thread may get the same handle for a new module as soon as HIP has let go of it, so it is taken
   // away before HIP is asked to unload, and put back if HIP refuses.
   struct TakenModule {
@@ -89,6 +93,9 @@ class Registry {
   FoundFunction find_host_function(const void* host_function);
   // A kernel of code that HIP made itself, by its name: for handles that are not known otherwise.
   FoundFunction find_tapped(const std::string& name);
+  // After a launch of a kernel that nobody could name: if there are archives that only HIP reads, they are
+  // the likely reason. Counted once.
+  void count_unread_archive();
   CodeObjectTap& tap() { return m_tap; }
 
   // Reads what was registered and never launched, as far as that is a bounded amount of work, while no
@@ -125,6 +132,7 @@ class Registry {
   void insert_module(const void* module, StoredImage image);
   void erase_function(const void* function, const void* owner);
   void drop_module(const void* module);
+  void drop_modules_of_library(const void* library);
   void drop_fat_binary(const void* handle);
   void read_fat_binary(const void* handle);
   void read_late(const void* handle);
@@ -142,6 +150,7 @@ class Registry {
   std::unordered_map<const void*, FatBinary> m_fat_binaries;
   std::unordered_map<const void*, HostFunction> m_host_functions;
   std::uint64_t m_fat_binary_count = 0;
+  std::atomic<bool> m_has_unread_archive{false};
   std::uint64_t m_late_budget;  // bytes that may still be read after nobody needed them
 };
 

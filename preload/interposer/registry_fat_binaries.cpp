@@ -36,6 +36,7 @@ void Registry::add_fat_binary(const void* handle, const void* wrapper_address) {
   fat_binary.is_counted_unread =
       wrapper.is_archive || is_compressed_bundle(image) || image.size > read_at_once;
   const bool is_put_off = fat_binary.is_counted_unread;
+  if (wrapper.is_archive) m_has_unread_archive = true;
   {
     const std::unique_lock lock(m_mutex);
     drop_fat_binary(handle);

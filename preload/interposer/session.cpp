@@ -47,6 +47,8 @@ ConfigResult explain_missing_session() {
 
 }  // namespace
 
+Session* Session::existing() noexcept { return the_session; }
+
 Session* Session::of_this_process(const HipLibrary& hip, const char* call) noexcept {
   try {
     if (!is_decided) {
@@ -67,9 +69,11 @@ Session* Session::of_this_process(const HipLibrary& hip, const char* call) noexc
       }
     }
     Session* session = the_session;
-    if (session && session->m_is_new_in_child.exchange(false)) session->begin_in_child(hip);
+    if (session && session->m_is_new_in_child && session->m_is_new_in_child.exchange(false))
+      session->begin_in_child(hip);
     if (session && hip.is_software()) session->m_status.set_flag(KTRACE_STATUS_SOFTWARE_DEVICE);
     if (session && begins_hip(call) && !session->m_has_hip_begun) session->m_has_hip_begun = true;
+    if (session) session->count_unseen_libraries();
     return session;
   } catch (...) {
     return nullptr;
@@ -222,6 +226,7 @@ void Session::restart_in_child() {
     for (std::atomic<Device*>& device : devices) device = nullptr;
   m_status.restart_in_child();
   m_dispatches = 0;
+  forget_closer();
   if (m_has_hip_begun) m_is_hip_of_parent = true;
   m_recorder = std::make_unique<Recorder>(m_config, &m_status, &m_losses);
   m_hang.release();

@@ -27,6 +27,8 @@ class Session {
   // not be understood, which is said once.
   // `call`: the function of HIP that was called.
   static Session* of_this_process(const HipLibrary& hip, const char* call) noexcept;
+  // Null before the first call of HIP, too.
+  static Session* existing() noexcept;
 
   explicit Session(Config config);
   Session(const Session&) = delete;
@@ -81,13 +83,13 @@ class Session {
     Device* m_device = nullptr;  // null: nothing of ours is on it
     std::unique_lock<std::timed_mutex> m_hold;
   };
+  void count_unseen_libraries();
   void close();
 
  private:
   bool open_status();
   void make_hang_watch();
   void begin_in_child(const HipLibrary& hip);
-  void count_unseen_libraries();
   void note_own_failure(const char* what) noexcept;
   void lock_for_fork();
   void unlock_in_parent();

@@ -20,7 +20,7 @@ struct Layout {
   std::uint32_t mode = KTRACE_MODE_DIRECT;
   std::uint32_t region_log2 = 0;
   std::uint32_t wave_slots = 0;
-  bool may_claim = true;  // else a buffer that is too small is of no use
+  bool may_claim = true;    // else a buffer that is too small is of no use
   std::uint32_t flags = 0;  // ktrace_control_flag
 
   std::uint64_t region_size() const { return std::uint64_t{1} << region_log2; }
@@ -41,8 +41,8 @@ std::uint64_t wave_count(const Shape& shape);
 // known.
 Layout choose_layout(const Shape& shape, const Config& config, std::uint32_t attempted_words);
 
-// How waves of a kernel are to write: at once with --hang, which wins over --full ring, for which a kernel must
-// have been built.
+// How waves of a kernel are to write: at once with --hang, which wins over --full ring, for which a kernel
+// must have been built.
 std::uint32_t control_flags(const Config& config, const ktrace_kernel_note& kernel);
 
 // The same regions for as many waves as fit into `capacity` bytes, in the order in which they start.

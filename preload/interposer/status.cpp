@@ -111,6 +111,7 @@ void Status::add_loss(ktrace_loss_reason reason, std::uint64_t count) {
 }
 
 void Status::set_flag(ktrace_status_flag flag) {
+  if (__atomic_load_n(&m_status->flags, __ATOMIC_RELAXED) & flag) return;  // as nearly always
   __atomic_fetch_or(&m_status->flags, flag, __ATOMIC_RELAXED);
 }
 

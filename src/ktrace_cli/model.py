@@ -51,6 +51,7 @@ class WaveFlag(IntFlag):
     CLAMPED = 16  # its end was before its begin or its last word
     MOVED = 32  # it ended on other hardware than it began on, maybe with another clock
     LEFT_EARLY = 64  # lanes that were active at its begin were not at its end
+    OVERWRITTEN = 128  # its region kept its last words: those before them are gone
 
 
 WAVE = np.dtype(
@@ -73,6 +74,7 @@ WAVE = np.dtype(
         ("words", "<u4"),  # kept
         ("side_words", "<u4"),  # of these, from partly active waves
         ("dropped", "<u4"),  # words that did not fit
+        ("overwritten", "<u4"),  # words in whose place later ones are
     ]
 )
 
@@ -84,6 +86,7 @@ class SliceFlag(IntFlag):
     TRUNCATED = 2  # unclosed in a wave that dropped words
     CLAMPED = 4  # its end was before its begin
     LONG_GAP = 8  # its length is known up to a multiple of 2**32 cycles only
+    RUNNING = 16  # unclosed, because its dispatch was still running: its end is the last known time
 
 
 SLICE = np.dtype(
@@ -203,9 +206,8 @@ class Losses:
         "chunk of an unknown type was skipped", "chunks of an unknown type were skipped"
     )
     not_closed: int = _count(
-        "recording was not closed: its process ended by os._exit, exec or a signal,"
-        " or the file was cut",
-        "recordings were not closed: their processes ended by os._exit, exec or a signal,"
+        "recording was not closed: its process ended by exec or a signal, or the file was cut",
+        "recordings were not closed: their processes ended by exec or a signal,"
         " or the files were cut",
     )
     untraced_launches: int = _count(
@@ -225,6 +227,10 @@ class Losses:
         "wave has no record: it never began, or all slots were taken",
         "waves have no record: they never began, or all slots were taken",
     )
+    unfinished_dispatches: int = _count(
+        "dispatch was recorded while it was still running",
+        "dispatches were recorded while they were still running",
+    )
     unfinished_waves: int = _count("wave never reached its end", "waves never reached their end")
     torn_waves: int = _count("wave has a damaged header", "waves have a damaged header")
     clamped_waves: int = _count(
@@ -239,6 +245,14 @@ class Losses:
         "word did not fit its wave's region", "words did not fit their wave's region"
     )
     truncated_waves: int = _count("wave filled its region", "waves filled their region")
+    overwritten_words: int = _count(
+        "word was overwritten by a later one (`--full ring`)",
+        "words were overwritten by later ones (`--full ring`)",
+    )
+    overwritten_begins: int = _count(
+        "end has lost its begin, which was overwritten",
+        "ends have lost their begin, which was overwritten",
+    )
     torn_words: int = _count("word is not readable", "words are not readable")
     clamped_words: int = _count(
         "word has a time that contradicts those around it",
@@ -297,11 +311,13 @@ class ClockFit:
 
     device: int
     method: str
-    """layout.ClockMethod in lower case: software, kfd or bounds."""
+    """layout.ClockMethod in lower case: software, hsa, kfd or bounds."""
     core_hz: float
     """Mean rate of the core clock over all waves; 0 if no wave tells."""
     residual_ns: float
     """Largest distance of a wave's anchors from the fitted line."""
+    residual_by_xcc: tuple[tuple[int, float], ...] = ()
+    """The same for each XCC, in order of their numbers: each has lines of its own."""
 
 
 @dataclass(frozen=True)

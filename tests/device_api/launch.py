@@ -11,13 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ktrace_cli.trace_file.layout import ControlFlag
 from support.hip import library_path
-from support.trace_buffer import Choice, Triple, WaveTrace, control_block, read_wave, waves_of
+from support.trace_buffer import (
+    NO_FLAGS,
+    Choice,
+    Triple,
+    WaveTrace,
+    control_block,
+    read_wave,
+    waves_of,
+)
 
 TESTS = Path(__file__).parents[1]
 EVERY_WAVE = Choice()
-NO_FLAGS = ControlFlag(0)
 
 
 @dataclass(frozen=True)

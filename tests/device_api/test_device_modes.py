@@ -1,4 +1,4 @@
-"""What a launch may ask of its waves: words in memory at once, or the last words of a full region."""
+"""What a launch may ask of its waves: words in memory at once, or a full region's last words."""
 
 import ctypes
 from typing import Any

@@ -15,6 +15,7 @@ from support.preloaded import ROOT, Outcome, run_script
 
 SUPPORT = ROOT / "tests" / "support"
 TICK_NS = 10
+Run = Callable[..., Outcome]
 
 
 def compile_library(source: Path, output: Path) -> Path:
@@ -45,7 +46,7 @@ def origin() -> int:
 
 
 @pytest.fixture
-def run(libraries: Path, origin: int, tmp_path: Path) -> Callable[..., Outcome]:
+def run(libraries: Path, origin: int, tmp_path: Path) -> Run:
     def call(
         script: str = "for _ in range(3): assert host.launch() == 0\n",
         *,
@@ -113,7 +114,7 @@ def errors_of_waves(outcome: Outcome, origin: int) -> list[int]:
     return np.abs(begins - (origin + TICK_NS * ticks.astype(np.int64))).tolist()
 
 
-def test_where_hsa_is_loaded_its_conversion_is_recorded(run, origin: int) -> None:
+def test_where_hsa_is_loaded_its_conversion_is_recorded(run: Run, origin: int) -> None:
     outcome = run(hsa="counters")
 
     assert methods(outcome) == {ClockMethod.HSA}
@@ -123,7 +124,7 @@ def test_where_hsa_is_loaded_its_conversion_is_recorded(run, origin: int) -> Non
     assert max(errors_of_waves(outcome, origin)) <= TICK_NS
 
 
-def test_the_uncertainty_of_hsa_s_conversion_is_measured(run, origin: int) -> None:
+def test_the_uncertainty_of_hsa_s_conversion_is_measured(run: Run, origin: int) -> None:
     outcome = run(hsa="counters", STAND_IN_HSA_OFF="5000000")
 
     uncertainty = samples(outcome)["uncertainty_ns"][0]
@@ -131,7 +132,7 @@ def test_the_uncertainty_of_hsa_s_conversion_is_measured(run, origin: int) -> No
     assert build_timeline(outcome.recording).clocks[0].method == "hsa"
 
 
-def test_an_hsa_without_counters_converts_the_waves_own_ticks(run, origin: int) -> None:
+def test_an_hsa_without_counters_converts_the_waves_own_ticks(run: Run, origin: int) -> None:
     outcome = run(hsa="old")
 
     rows = samples(outcome)
@@ -144,13 +145,15 @@ def test_an_hsa_without_counters_converts_the_waves_own_ticks(run, origin: int) 
 
 
 @pytest.mark.parametrize("mode", ["failing", "twins"])
-def test_an_hsa_that_does_not_answer_leaves_it_to_the_driver(mode: str, run, origin: int) -> None:
+def test_an_hsa_that_does_not_answer_leaves_it_to_the_driver(
+    mode: str, run: Run, origin: int
+) -> None:
     outcome = run(hsa=mode, kfd=True)
 
     assert methods(outcome) == {ClockMethod.KFD}
 
 
-def test_without_hsa_the_driver_s_counters_are_recorded(run, origin: int) -> None:
+def test_without_hsa_the_driver_s_counters_are_recorded(run: Run, origin: int) -> None:
     outcome = run(kfd=True)
 
     rows = samples(outcome)
@@ -163,7 +166,7 @@ def test_without_hsa_the_driver_s_counters_are_recorded(run, origin: int) -> Non
     assert max(errors_of_waves(outcome, origin)) <= 2 * TICK_NS + rows["uncertainty_ns"].max()
 
 
-def test_a_driver_with_two_nodes_at_the_address_cannot_be_asked(run, tmp_path: Path) -> None:
+def test_a_driver_with_two_nodes_at_the_address_cannot_be_asked(run: Run, tmp_path: Path) -> None:
     make_driver(tmp_path / "kfd", (0, 4711, 4712, 4713))
 
     outcome = run(kfd=True)
@@ -171,7 +174,7 @@ def test_a_driver_with_two_nodes_at_the_address_cannot_be_asked(run, tmp_path: P
     assert methods(outcome) == {ClockMethod.BOUNDS}
 
 
-def test_a_driver_that_refuses_leaves_bounds(run) -> None:
+def test_a_driver_that_refuses_leaves_bounds(run: Run) -> None:
     outcome = run(kfd=True, STAND_IN_GPU_ID="1")
 
     assert methods(outcome) == {ClockMethod.BOUNDS}
@@ -181,7 +184,7 @@ def test_a_driver_that_refuses_leaves_bounds(run) -> None:
         assert row["launched_ns"] <= row["begin_ns"] <= row["end_ns"] <= row["completed_ns"]
 
 
-def test_samples_are_taken_while_dispatches_flow(run, origin: int) -> None:
+def test_samples_are_taken_while_dispatches_flow(run: Run, origin: int) -> None:
     outcome = run(
         "import time\nend = time.monotonic() + 2.5\n"
         "while time.monotonic() < end:\n"
@@ -226,3 +229,28 @@ def test_an_end_by_os_exit_is_recorded_as_any_other(tmp_path: Path) -> None:
 
     assert ends[0] == ends[1]
     assert int(ends[0][0]["dispatches"]) == 3
+
+
+def test_a_launch_from_a_library_s_constructor_is_sampled_without_the_loader_s_lock(
+    run: Run, origin: int, tmp_path: Path
+) -> None:
+    # dlopen holds the loader's lock meanwhile, and our own thread reads the clock.
+    source = tmp_path / "constructor.cpp"
+    source.write_text(
+        "#include <cstdlib>\n"
+        "__attribute__((constructor)) static void begin() {\n"
+        '  reinterpret_cast<void (*)()>(std::strtoull(std::getenv("CALLBACK"), nullptr, 10))();\n'
+        "}\n"
+    )
+    library = compile_library(source, tmp_path / "constructor.so")
+
+    outcome = run(
+        "work = ctypes.CFUNCTYPE(None)(lambda: print(host.launch()))\n"
+        "os.environ['CALLBACK'] = str(ctypes.cast(work, ctypes.c_void_p).value)\n"
+        f"ctypes.CDLL({str(library)!r})\n",
+        hsa="counters",
+    )
+
+    assert outcome.stdout == "0\n"
+    assert len(outcome.recording.dispatches) == 1
+    assert methods(outcome) == {ClockMethod.HSA}

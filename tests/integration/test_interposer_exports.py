@@ -10,8 +10,10 @@ from elftools.elf.gnuversions import GNUVerDefSection
 from ktrace_cli.launch.native import INTERPOSER, native_library
 
 EXPORTS = {
+    "dlopen",
     "dlsym",
     "dlvsym",
+    "rocprofiler_register_library_api_table",
     "execve",
     "execv",
     "execvp",
@@ -40,6 +42,8 @@ EXPORTS = {
     "hipModuleLoadFatBinary",
     "hipModuleUnload",
     "hipModuleGetFunction",
+    "hipModuleEnumerateFunctions",
+    "hipLibraryGetModule",
     "hipGetFuncBySymbol",
     "hipLibraryLoadData",
     "hipLibraryLoadFromFile",
@@ -87,6 +91,10 @@ EXPORTS = {
     "hipStreamDestroy",
     "hipDeviceReset",
     "hipGetProcAddress",
+    "hipGetProcAddress_spt",
+    "hipGetDriverEntryPoint",
+    "hipGetDriverEntryPoint_spt",
+    "hsa_code_object_reader_create_from_memory",
 }
 LIBRARIES = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2"}
 

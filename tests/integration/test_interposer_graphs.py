@@ -1,4 +1,4 @@
-"""Every replay of a graph is a launch of its own in the recording, and graphs compute what they did."""
+"""Every replay of a graph is a launch of its own in the recording; graphs compute what they did."""
 
 from pathlib import Path
 
@@ -197,3 +197,70 @@ def test_a_refused_graph_launch_is_counted_and_hips_answer_comes_through(tmp_pat
 
     assert (traced.returncode, traced.stdout, traced.stderr) == (0, plain.stdout, "")
     assert [len(d.headers) for d in traced.recording.dispatches] == [16]
+
+
+def test_child_graphs_clones_and_nodes_of_any_type_are_traced(tmp_path: Path) -> None:
+    outcome = run_script(
+        f"{HOST}inner = host.captured((4, 1, 1), (5, 1, 1))\n"
+        "outer = host.captured((6, 1, 1))\n"
+        "none = None, ctypes.c_size_t(0)\n"
+        "params = host.any_params((7, 1, 1))\n"
+        "host.pointer('hipGraphAddNode', outer, *none, ctypes.byref(params))\n"
+        "host.pointer('hipGraphAddChildGraphNode', outer, *none, inner)\n"
+        "clone = host.pointer('hipGraphClone', outer)\n"
+        "for one in (outer, clone): host.replay(host.instantiate(one), stream, 4)\n"
+        f"{RIGHT}",
+        tmp_path,
+    )
+
+    # The nodes do not depend on each other: HIP runs them in the order in which they were added.
+    assert_replayed(outcome, [6, 7, 4, 5] * 2)
+
+
+def test_an_executable_is_updated_from_another_graph(tmp_path: Path) -> None:
+    outcome = run_script(
+        f"{HOST}executable = host.instantiate(host.captured((4, 1, 1), (5, 1, 1)))\n"
+        "host.replay(executable, stream, 2)\n"
+        "graph = host.captured((8, 1, 1), (2, 1, 1))\n"
+        "node, result = ctypes.c_void_p(), ctypes.c_int(-1)\n"
+        "places = ctypes.byref(node), ctypes.byref(result)\n"
+        "host.call('hipGraphExecUpdate', executable, graph, *places)\n"
+        "assert result.value == 0\n"
+        "assert [host.trace_argument(n) for n in host.nodes(graph)] == [None, None]\n"
+        f"host.replay(executable, stream, 2)\nprint(host.result()[:2].tolist())\n",
+        tmp_path,
+    )
+
+    # y[1] = 1 + 2 x 1 x 4: each of the four launches reaches the first workgroup.
+    assert outcome.stdout == "[1.0, 9.0]\n"
+    assert [int(d.record["grid"][0]) for d in outcome.recording.dispatches] == [4, 5, 8, 2]
+    assert outcome.status.losses == {}
+
+
+def test_a_graph_that_is_launched_by_a_forked_child_is_counted(tmp_path: Path) -> None:
+    outcome = run_script(
+        f"{HOST}executable = host.instantiate(host.captured())\nhost.replay(executable, stream)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    host.replay(executable, stream)\n"
+        "    os._exit(0 if host.is_right() else 1)\n"
+        f"assert os.waitpid(child, 0)[1] == 0\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    assert [len(d.headers) for d in outcome.recordings[0].dispatches] == [16]
+    assert sorted((s.launches, s.unseen_launches) for s in outcome.statuses) == [(1, 0), (1, 1)]
+
+
+def test_graphs_are_made_and_launched_anew_after_a_reset_of_the_device(tmp_path: Path) -> None:
+    outcome = run_script(
+        f"{HOST}host.replay(host.instantiate(host.captured((4, 1, 1))), stream)\n"
+        "assert host.is_right()\nhost.call('hipDeviceReset')\n"
+        "host = GraphHost(SAXPY)\nstream = host.stream()\n"
+        "executable = host.instantiate(host.captured((5, 1, 1)))\n"
+        f"for _ in range(2): host.replay(executable, stream)\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert_replayed(outcome, [4, 5, 5])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ktrace_cli.trace_file import layout
-from ktrace_cli.trace_file.layout import LossReason
+from ktrace_cli.trace_file.layout import DispatchFlag, LossReason, WaveState
 from support.linked_units import link, source
 from support.preloaded import ROOT, SAXPY, Outcome, run_script
 
@@ -313,3 +313,112 @@ def test_without_pinned_memory_there_is_no_buffer(run) -> None:
 
     assert outcome.stdout == "0\n"
     assert outcome.status.losses == {LossReason.NO_MEMORY: 1}
+
+
+UNFINISHED = layout.STATUS.fields["unfinished_dispatches"][1]
+UNFINISHED_IS = (
+    "import struct\n"
+    "status = Path(os.environ['KTRACE_SESSION_DIR'], f'{os.getpid()}.status')\n"
+    "def wait_until_unfinished_is(count):\n"
+    f"    while struct.unpack_from('<Q', status.read_bytes(), {UNFINISHED})[0] != count:\n"
+    "        os.sched_yield()\n"
+)
+
+
+def test_a_kernel_that_never_ends_leaves_what_it_wrote_in_host_memory(run) -> None:
+    outcome = run(
+        UNFINISHED_IS + "slow, fast = stream(), stream()\n"
+        "assert host.launch(stream=slow) == 0\nwait_until_unfinished_is(1)\n"
+        "os._exit(0)\n",
+        FAKE_HANGING_STREAM="1",
+        FAKE_UNFINISHED="1",
+        KTRACE_HANG_MS="50",
+    )
+
+    (dispatch,) = outcome.recording.dispatches
+    record = dispatch.record
+    flags = DispatchFlag.UNFINISHED | DispatchFlag.EAGER
+    assert DispatchFlag(int(record["flags"])) == flags
+    assert dispatch.headers["state"].tolist() == [WaveState.BEGUN]
+    assert dispatch.words["clock"].tolist() == [1017]
+    assert int(record["completed_ns"]) - int(record["launched_ns"]) >= 50_000_000
+    assert (outcome.status.unfinished_dispatches, outcome.status.losses) == (1, {})
+    assert outcome.recording.damage.not_closed == 0
+
+
+def test_a_kernel_that_ends_after_the_limit_is_recorded_as_it_ended(run) -> None:
+    outcome = run(
+        UNFINISHED_IS + "assert host.launch() == 0\n"
+        "wait_until_unfinished_is(1)\nwait_until_unfinished_is(0)\n",
+        FAKE_POLLS="400",
+        FAKE_UNFINISHED="1",
+        KTRACE_HANG_MS="20",
+    )
+
+    (dispatch,) = outcome.recording.dispatches
+    assert DispatchFlag(int(dispatch.record["flags"])) == DispatchFlag.EAGER
+    assert (outcome.status.unfinished_dispatches, outcome.status.losses) == (0, {})
+
+
+def test_a_kernel_that_breaks_the_device_leaves_what_it_wrote(run) -> None:
+    outcome = run(
+        "assert host.launch() == 0\n",
+        FAKE_ASYNC_ERROR="999",
+        FAKE_UNFINISHED="1",
+        KTRACE_HANG_MS="60000",
+    )
+
+    (dispatch,) = outcome.recording.dispatches
+    assert DispatchFlag(int(dispatch.record["flags"])) & DispatchFlag.UNFINISHED
+    assert int(dispatch.record["status"]) == 999
+    assert dispatch.words["clock"].tolist() == [1017]
+    assert (outcome.status.unfinished_dispatches, outcome.status.losses) == (1, {})
+
+
+def test_a_reset_loses_only_what_was_not_copied_back(run) -> None:
+    outcome = run(
+        "slow, fast = stream(), stream()\n"
+        "assert host.launch(stream=slow) == 0\n"
+        "for _ in range(3): assert host.launch(stream=fast) == 0\n"
+        "assert hip.hipDeviceReset() == 0\n"
+        "for _ in range(2): assert host.launch(stream=fast) == 0\n",
+        FAKE_HANGING_STREAM="1",
+    )
+
+    dispatches = outcome.recording.dispatches
+    assert [int(dispatch.record["dispatch"]) for dispatch in dispatches] == [2, 3, 4, 5, 6]
+    assert outcome.status.losses == {LossReason.COPY_FAILED: 1}
+    assert outcome.status.message == (
+        "kernel `saxpy`: its device was reset before it was copied back"
+    )
+
+
+def test_waiting_for_a_buffer_is_bounded_and_counted(run) -> None:
+    outcome = run(
+        "slow = stream()\nprint([host.launch(stream=slow) for _ in range(9)])\n",
+        FAKE_HANGING_STREAM="1",
+        KTRACE_WORDS="64",
+        KTRACE_MEMORY="65536",
+        KTRACE_ON_FULL="wait",
+        KTRACE_ON_FULL_MS="20",
+    )
+
+    assert outcome.stdout == f"{[0] * 9}\n"
+    status = outcome.status
+    assert status.losses == {LossReason.NOT_FINISHED: 7, LossReason.POOL_EXHAUSTED: 2}
+    assert status.waited_launches == 2
+    assert 2 * 20_000_000 <= status.waited_ns < 60 * 10**9
+
+
+def test_nobody_waits_for_memory_that_is_too_small_for_one_wave(run) -> None:
+    outcome = run(
+        "print(host.launch())\n",
+        KTRACE_WORDS="8192",
+        KTRACE_MEMORY="65536",
+        KTRACE_ON_FULL="wait",
+        KTRACE_ON_FULL_MS="3600000",
+    )
+
+    assert outcome.stdout == "0\n"
+    assert outcome.status.losses == {LossReason.POOL_EXHAUSTED: 1}
+    assert (outcome.status.waited_launches, outcome.status.waited_ns) == (0, 0)

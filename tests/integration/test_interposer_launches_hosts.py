@@ -1,4 +1,4 @@
-"""Launches by host functions, on several devices at once, and of kernels whose host passes no argument."""
+"""Launches by host functions, on several devices, and by hosts that pass no trace argument."""
 
 import struct
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from support.bundles import hip_entry, make_bundle
 from support.preloaded import SAXPY, Outcome, run_script
+from support.stand_in import build_stand_in
 
 RIGHT = "print('right' if host.is_right() else host.result())\n"
 TWO_DEVICES = {"KTRACE_SOFT_DEVICES": "2"}
@@ -102,7 +103,7 @@ def test_each_launch_of_a_list_is_traced_on_its_own_device(
             f"    other.{entry}(second, (6, 1, 1)))\n"
             "before = bytes(entries)\n"
             f"host.call({call!r}, entries, 2, 0)\n"
-            "assert bytes(entries) == before\n"
+            "assert bytes(entries) == before\n",
         ),
         tmp_path,
         environment=TWO_DEVICES,
@@ -116,7 +117,8 @@ def test_a_list_that_hip_refuses_keeps_its_answer(tmp_path: Path) -> None:
     script = (
         f"{host(tmp_path)}entries = (LaunchParams * 1)(host.entry(None))\n"
         "call = host.hip.hipLaunchCooperativeKernelMultiDevice\n"
-        "print(call(entries, 1, 0), host.hip.hipGetLastError(), call(None, 1, 0), call(entries, 0, 0))\n"
+        "print(call(entries, 1, 0), host.hip.hipGetLastError(), end=' ')\n"
+        "print(call(None, 1, 0), call(entries, 0, 0))\n"
     )
 
     plain = run_script(script, tmp_path / "plain", traced=False)
@@ -137,7 +139,7 @@ def test_graphs_of_two_devices_are_traced_on_their_own(tmp_path: Path) -> None:
             "host.call('hipSetDevice', 0)\n"
             "executables = [host.instantiate(one) for one in reversed(graphs)]\n"
             "for _ in range(2):\n"
-            "    host.replay(executables[1], stream)\n    other.replay(executables[0], second)\n"
+            "    host.replay(executables[1], stream)\n    other.replay(executables[0], second)\n",
         ),
         tmp_path,
         environment=TWO_DEVICES,
@@ -158,7 +160,7 @@ def without_placeholder(folder: Path) -> str:
     return f"SHORT = Path({str(path)!r})\n{bundle(folder, path)}"
 
 
-# The arrays end where the kernel's own arguments end: behind them is an address that nobody may read.
+# The arrays end where the kernel's own arguments do: behind them is an address nobody may read.
 SHORT_HOST = (
     "from support.registered_host import *\n"
     "class Short:\n"
@@ -241,3 +243,49 @@ def test_an_argument_that_the_host_does_not_pass_is_added_in_graphs(
     )
 
     assert_traced(outcome, [4, 5, 6, 7])
+
+
+def test_the_first_versions_launch_call_is_traced_by_what_it_ends_in(tmp_path: Path) -> None:
+    fake = build_stand_in(tmp_path, "graph_hip.cpp", "old_launch.cpp")
+    outcome = run_script(
+        "from support.registered_host import *\n"
+        f"host = GraphHost(SAXPY, ctypes.CDLL({str(fake)!r}))\n"
+        "shape = Dim3(4, 1, 1), Dim3(256, 1, 1), ctypes.c_size_t(0), None\n"
+        "host.call('hipConfigureCall', *shape)\n"
+        "size = ctypes.sizeof(host.arguments)\n"
+        "host.call('hipSetupArgument', ctypes.byref(host.arguments), ctypes.c_size_t(size),\n"
+        "    ctypes.c_size_t(0))\n"
+        f"host.call('hipLaunchByPtr', host.function)\nhost.launches = 1\n{RIGHT}",
+        tmp_path,
+        preload_device=False,
+    )
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    (dispatch,) = outcome.recording.dispatches
+    assert dispatch.words["clock"].tolist() == [4]
+    assert outcome.status.launches == 1
+
+
+@pytest.mark.parametrize("unloads", [False, True], ids=["", "with its library gone before"])
+def test_functions_that_hip_lists_are_traced(unloads: bool, tmp_path: Path) -> None:
+    again = (
+        "host.call('hipLibraryUnload', library)\n"
+        "library = host.pointer('hipLibraryLoadData', host.image, None, None, 0, None, None, 0)\n"
+    )
+    outcome = run_script(
+        f"{host(tmp_path)}host = GraphHost(SAXPY)\n"
+        "library = host.pointer('hipLibraryLoadData', host.image, None, None, 0, None, None, 0)\n"
+        f"{again if unloads else ''}"
+        "module = host.pointer('hipLibraryGetModule', library)\n"
+        "for one in (module, host.module):\n"
+        "    functions = (ctypes.c_void_p * 3)()\n"
+        "    host.call('hipModuleEnumerateFunctions', functions, 1, one)\n"
+        "    host.function = ctypes.c_void_p(functions[0])\n"
+        "    assert host.launch() == 0\n"
+        "host.call('hipModuleGetFunction', ctypes.byref(host.function), module, b'saxpy')\n"
+        f"assert host.launch() == 0\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert_traced(outcome, [4, 4, 4])
+    assert outcome.status.unseen_launches == 0

@@ -197,7 +197,8 @@ def test_a_compressed_bundle_is_read(tmp_path: Path) -> None:
 
 
 def test_an_output_that_cannot_be_made_leaves_the_program_alone(tmp_path: Path) -> None:
-    missing = tmp_path / "no" / "such" / "folder" / "run.bin"
+    (tmp_path / "file").write_text("precious")
+    missing = tmp_path / "file" / "run.bin"
 
     outcome = run_script(
         f"{HOST}for _ in range(3): host.launch()\n{RIGHT}",
@@ -205,7 +206,9 @@ def test_an_output_that_cannot_be_made_leaves_the_program_alone(tmp_path: Path) 
         environment={"KTRACE_OUTPUT": str(missing)},
     )
 
-    assert_lost(outcome, LossReason.WRITE_FAILED, f"cannot create {missing}: No such file", count=3)
+    assert_lost(
+        outcome, LossReason.WRITE_FAILED, f"cannot create {missing}: Not a directory", count=3
+    )
     assert outcome.status.output_failed
 
 

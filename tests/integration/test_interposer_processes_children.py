@@ -1,5 +1,7 @@
 """Programs started without ktrace's environment run as they are, and are counted once."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -239,3 +241,29 @@ def test_a_pyenv_like_shim_leaves_one_recording(tmp_path: Path) -> None:
     assert [len(recording.dispatches) for recording in outcome.recordings] == [1]
     assert len(list((tmp_path / "session").iterdir())) == 1
     assert untraced(outcome) == [0]
+
+
+def test_ktrace_run_states_the_loss_behind_env_i_once(tmp_path: Path) -> None:
+    preload, folders = tmp_path / "none.so", f"{tmp_path / 'a'}:{tmp_path / 'b'}"
+    script = "env -i /bin/sh -c 'env > scrubbed'; env > kept"
+    run = [sys.executable, "-m", "ktrace_cli", "run", "--device", "soft", "--"]
+    done = subprocess.run(
+        [*run, "sh", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "LD_PRELOAD": str(preload), "LD_LIBRARY_PATH": folders},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    own = [line for line in done.stderr.splitlines() if line.startswith("ktrace: ")]
+    assert done.returncode == 0
+    assert own[-2:] == [
+        "ktrace: warning: 1 program was started with an environment without ktrace's variables: "
+        "not traced; pass LD_PRELOAD and KTRACE_* on",
+        "ktrace: nothing was recorded: no process called HIP through a library that ktrace can see",
+    ]
+    kept = dict(line.split("=", 1) for line in (tmp_path / "kept").read_text().splitlines())
+    assert kept["LD_PRELOAD"].endswith(f":{preload}")
+    assert kept["LD_LIBRARY_PATH"].endswith(folders)
+    assert "LD_PRELOAD" not in (tmp_path / "scrubbed").read_text()

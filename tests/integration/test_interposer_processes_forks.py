@@ -94,6 +94,7 @@ def test_a_hip_that_has_not_begun_is_traced_in_the_child(fake: Path, tmp_path: P
 
 LOAD = """
 import threading
+assert host.launch() == 0
 stop = threading.Event()
 def load():
     while not stop.is_set():
@@ -168,3 +169,33 @@ def test_a_status_file_holds_what_was_said_while_the_process_forked(tmp_path: Pa
 
     assert (outcome.returncode, outcome.stdout) == (0, "child 0\n")
     assert [status.output_failed for status in outcome.statuses] == [True, True]
+
+
+def test_what_was_not_copied_back_at_os_exit_is_waited_for(fake: Path, tmp_path: Path) -> None:
+    outcome = run_fake(
+        fake,
+        f"{FAKE_HOST}for _ in range(20): assert host.launch() == 0\nos._exit(0)",
+        tmp_path,
+        FAKE_POLLS="30",
+    )
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert len(outcome.recording.dispatches) == 20
+    assert outcome.recording.damage.not_closed == 0
+
+
+def test_a_kernel_that_never_ends_does_not_hang_os_exit(fake: Path, tmp_path: Path) -> None:
+    outcome = run_fake(
+        fake,
+        FAKE_HOST + "stream = ctypes.c_void_p()\n"
+        "host.hip.hipStreamCreateWithFlags(ctypes.byref(stream), 0)\n"
+        "assert host.launch() == 0\nassert host.launch(stream=stream) == 0\n"
+        "os._exit(0)",
+        tmp_path,
+        FAKE_HANGING_STREAM="1",
+    )
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert len(outcome.recording.dispatches) == 1
+    assert outcome.status.losses == {LossReason.NOT_FINISHED: 1}
+    assert outcome.status.is_closed

@@ -1,10 +1,11 @@
-"""A HIP that registers API tables: each call is handled in the table, once, and profilers see the same."""
+"""A HIP that registers API tables: each call is handled in the table, once."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from support.preloaded import Outcome, run_script
+from support.preloaded import ROOT, Outcome, run_script
 from support.table_hip import COMPILER, RUNTIME, TableHip, build, interposer
 
 LAUNCHES = """
@@ -72,3 +73,63 @@ def test_a_profiler_sees_the_application_s_calls_and_none_of_ours(
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
     assert [len(d.headers) for d in outcome.recording.dispatches] == [16] * 4
     assert (outcome.status.launches, outcome.status.losses) == (4, {})
+
+
+def test_the_layout_is_hip_s() -> None:
+    header = (ROOT / "preload" / "interposer" / "api_table_layout.hpp").read_text()
+    lists = re.findall(r"_table =\n(.*?);", header, re.DOTALL)
+
+    runtime, compiler = ("".join(re.findall(r'"(.*?)"', text)).split() for text in lists)
+
+    assert runtime == RUNTIME
+    assert compiler == COMPILER
+    # As HIP's own static assertions have them.
+    assert (len(RUNTIME), RUNTIME.index("hipModuleLaunchKernel")) == (547, 308)
+    assert [RUNTIME.index(f"hipGraphLaunch{kind}") for kind in ("", "_spt")] == [166, 420]
+    assert [RUNTIME.index(name) for name in ("hipGetProcAddress", "hipLibraryLoadData")] == [
+        442,
+        496,
+    ]
+
+
+def test_hip_opened_for_itself_alone_still_registers_with_us(
+    table_hip: TableHip, tmp_path: Path
+) -> None:
+    deep = "ctypes.CDLL('libamdhip64.so.7', mode=os.RTLD_NOW | os.RTLD_DEEPBIND)"
+    outcome = run(LAUNCHES.replace("open_hip()", deep), tmp_path, table_hip, interposer())
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    assert len(outcome.recording.dispatches) == 4
+    assert outcome.status.unbound_libraries == 1
+
+
+def test_a_hip_that_was_to_register_and_does_not_is_seen_by_symbol(
+    table_hip: TableHip, tmp_path: Path
+) -> None:
+    first = "assert open_hip().hipInit(0) == 0\n"
+    mute = {"TABLE_HIP_MUTE": "1"}
+    outcome = run(f"{first}{LAUNCHES}", tmp_path, table_hip, interposer(), **mute)
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    assert len(outcome.recording.dispatches) == 4
+    assert (outcome.status.launches, outcome.status.unseen_launches) == (4, 0)
+
+
+def test_registration_answers_what_the_real_one_answers(
+    table_hip: TableHip, tmp_path: Path
+) -> None:
+    ask = (
+        "register = ctypes.CDLL(None).rocprofiler_register_library_api_table\n"
+        "table = (ctypes.c_uint64 * 3)(24, 0, 0)\n"
+        "tables = (ctypes.c_void_p * 1)(ctypes.addressof(table))\n"
+        "def answer(count):\n"
+        "    return register(b'hsa', None, 1, tables, ctypes.c_uint64(count), None)\n"
+        "print(answer(1))\n"
+        "ctypes.CDLL('librocprofiler-register.so.0')\n"
+        "print(answer(1), answer(0))\n"
+    )
+    outcome = run(ask, tmp_path, table_hip, interposer())
+
+    # Without one there are no tools; then 3 is its answer to a bad number of tables.
+    assert (outcome.returncode, outcome.stdout) == (0, "1\n1 3\n")
+    assert (tmp_path / "registrations.txt").read_text() == "hsa 1 1 1\nhsa 1 0 3\n"

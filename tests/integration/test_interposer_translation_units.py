@@ -1,9 +1,13 @@
 """Code objects of several translation units, each with notes of its own."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from ktrace_cli.timeline.build import build_timeline
 from ktrace_cli.trace_file.layout import LossReason
-from support.linked_units import link, source
+from support.linked_units import link, link_bitcode, link_relocatable, source
 from support.preloaded import Outcome, run_script
 
 
@@ -65,3 +69,86 @@ def test_kernels_of_units_that_share_a_key_are_refused(tmp_path: Path) -> None:
     assert "`of a`" in message
     assert "`of b`" in message
     assert "share one unit key; compile them with different -DKTRACE_UNIT_NAME" in message
+
+
+HEAD = """
+#define KTRACE_UNIT_NAME "{unit}"
+#include <hip/hip_runtime.h>
+#include <ktrace/ktrace.hpp>
+"""
+CALLER = (
+    HEAD.format(unit="caller")
+    + """
+__device__ int far_away(int number KTRACE_FN_PARAM(t));
+extern "C" __global__ void ka(int* out KTRACE_PARAM) {
+  KTRACE_WAVE(t);
+  KTRACE_MARK(t, "in the kernel");
+  KTRACE_PUSH(t, "around the call");
+  out[threadIdx.x] = far_away(3 KTRACE_FN_ARG(t));
+  KTRACE_POP(t);
+}
+"""
+)
+CALLED = (
+    HEAD.format(unit="called")
+    + """
+__device__ __noinline__ int far_away(int number KTRACE_FN_PARAM(t)) {
+  KTRACE_MARK(t, "in the function");
+  KTRACE_PUSH(t, "inside the call");
+  int sum = 0;
+  for (int i = 0; i < number; ++i) sum += i;
+  KTRACE_POP(t);
+  return sum + 4;
+}
+"""
+)
+
+
+@pytest.mark.parametrize("how", [link_relocatable, link_bitcode], ids=["objects", "bitcode"])
+def test_events_of_a_function_in_another_unit_have_its_own_names(
+    how: Callable[..., Path], tmp_path: Path
+) -> None:
+    # Both units count their events from the same number.
+    linked = how(tmp_path, CALLER, CALLED)
+
+    outcome = launch(linked, tmp_path, "ka")
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    timeline = build_timeline(outcome.recording)
+    assert [timeline.events[row].name for row in timeline.slices["event"]] == [
+        "around the call",
+        "inside the call",
+    ]
+    assert [timeline.events[row].name for row in timeline.instants["event"]] == [
+        "in the kernel",
+        "in the function",
+    ]
+
+
+def test_a_kernel_that_two_units_define_is_traced_and_nothing_is_lost(tmp_path: Path) -> None:
+    template = """
+template <int N> __global__ void weak(int* out KTRACE_PARAM) {{
+  KTRACE_WAVE(t);
+  KTRACE_MARK(t, "weak");
+  out[threadIdx.x] = N;
+}}
+extern "C" __global__ void {own}(int* out KTRACE_PARAM) {{
+  KTRACE_WAVE(t);
+  KTRACE_MARK(t, "own");
+  out[threadIdx.x] = 7;
+}}
+template __global__ void weak<7>(int* KTRACE_INSTANTIATION);
+"""
+    units = [
+        (HEAD.format(unit=unit) + template.format(own=own)).replace(
+            " KTRACE_INSTANTIATION", ", ktrace::sink"
+        )
+        for unit, own in (("a", "ka"), ("b", "kb"))
+    ]
+
+    linked = link_bitcode(tmp_path, *units)
+    outcome = launch(linked, tmp_path, "ka", "kb", "_Z4weakILi7EEvPiN6ktrace4sinkE")
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n" * 3, "")
+    assert names(outcome) == ["ka", "kb", "_Z4weakILi7EEvPiN6ktrace4sinkE"]
+    assert outcome.status.losses == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,53 @@ def test_force_keeps_the_old_file_if_nothing_is_recorded(ktrace: Ktrace, tmp_pat
     ktrace("run", "--force", "-o", "a.bin", "--", "no-such-program")
 
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("a.bin", "precious")]
+
+
+def test_placeholders_are_filled_in_by_ktrace_and_by_each_process(
+    ktrace: Ktrace, tmp_path: Path
+) -> None:
+    result = ktrace(
+        "run", "-d", "%tag%/%env{WHERE}%", "-o", "r%rank%-of-%size%.%pid%.bin", "--",
+        sys.executable, *saxpy()[1:], WHERE="here", SLURM_PROCID="3", SLURM_NTASKS="8",
+    )  # fmt: skip
+
+    (path,) = tmp_path.rglob("*.bin")
+    tag = Path(sys.executable).name
+    assert result.returncode == 0
+    assert re.fullmatch(rf"{tag}/here/r3-of-8\.\d+\.bin", str(path.relative_to(tmp_path)))
+    assert str(path.relative_to(tmp_path)) in said(result)[0]
+
+
+def test_a_rank_without_a_launcher_is_0_of_1(ktrace: Ktrace, tmp_path: Path) -> None:
+    ktrace("run", "-o", "%r_%s.bin", "--", *saxpy())
+
+    assert [path.name for path in tmp_path.iterdir()] == ["0_1.bin"]
+
+
+def test_the_file_of_this_rank_is_refused_or_replaced(ktrace: Ktrace, tmp_path: Path) -> None:
+    (tmp_path / "r2.bin").write_text("old")
+
+    refused = ktrace("run", "-o", "r%rank%.bin", "--", *saxpy(), RANK="2")
+    forced = ktrace("run", "--force", "-o", "r%rank%.bin", "--", *saxpy(), RANK="2")
+
+    assert (refused.returncode, said(refused)[0]) == (125, "error: will not replace r2.bin")
+    assert forced.returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["r2.bin"]
+    assert (tmp_path / "r2.bin").read_bytes()[:8] == b"KTRACE\x1a\n"
+
+
+def test_d_names_the_folder_of_recordings(ktrace: Ktrace, tmp_path: Path) -> None:
+    ktrace("run", "-d", "out", "--", *saxpy())
+    ktrace("run", "-d", "out", "-o", "x/a.bin", "--", *saxpy())
+
+    names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.bin"))
+    assert len(names) == 2
+    assert re.fullmatch(r"out/python[\d.]*\.\d+\.bin", names[0])
+    assert names[1] == "out/x/a.bin"
+
+
+@pytest.mark.parametrize("option", ["-o", "--output", "--output-file"])
+def test_o_has_its_older_names(ktrace: Ktrace, tmp_path: Path, option: str) -> None:
+    ktrace("run", option, "a.bin", "--", *saxpy())
+
+    assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]

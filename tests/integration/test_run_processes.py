@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -142,7 +144,8 @@ def test_a_process_that_goes_on_is_said(ktrace: Ktrace, tmp_path: Path) -> None:
         "end, held = os.pipe()\n"
         "os.set_inheritable(held, True)\n"
         "child = subprocess.Popen([sys.executable, '-c', *sys.argv[1:]], stdin=end,\n"
-        "                         stdout=subprocess.PIPE, pass_fds=[held])\n"
+        "                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,\n"
+        "                         pass_fds=[held])\n"
         "child.stdout.readline(); child.stdout.readline()\n"
         "print(child.pid, flush=True); os._exit(0)"
     )
@@ -152,15 +155,10 @@ def test_a_process_that_goes_on_is_said(ktrace: Ktrace, tmp_path: Path) -> None:
         "run", "-o", "a.bin", "--", sys.executable, "-c", code, child, PROGRAM.parent, TRACED
     )
     pid = int(result.stdout)
-    try:
-        warning = [line for line in said(result) if "still running" in line]
-    finally:
-        import os
-        import signal
-
-        os.kill(pid, signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    warning = [line for line in said(result) if "still running" in line]
 
     assert warning == [
-        f"warning: process {pid} ({Path(sys.executable).resolve().name}) is still running: what it "
+        f"warning: process {pid} ({Path(sys.executable).resolve()}) is still running: what it "
         "records from now on is not in this report"
     ]

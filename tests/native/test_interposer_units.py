@@ -82,6 +82,8 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Probe:
             *(INTERPOSER / f"{name}.cpp" for name in SOURCES),
             "-ldl",
             "-lpthread",
+            # What the probe never calls may need sources that would stand in front of its own calls.
+            "-Wl,--unresolved-symbols=ignore-all",
             "-o",
             path,
         ],
@@ -149,7 +151,7 @@ def test_an_annotated_kernel_without_readable_metadata_is_known_and_refused(
     damaged = image[:at] + b"\xc1" + image[at + 1 :]  # what MessagePack never uses
 
     assert rows(probe("code", write(tmp_path, damaged)))[1:] == [
-        ["object", "", "", "its AMDGPU metadata is damaged"],
+        ["object", "", "gfx942", "its AMDGPU metadata is damaged"],
         [*SAXPY_ROW[:3], "0", "0", "5", "no metadata lists it, so its arguments are not known"],
     ]
 
@@ -441,6 +443,7 @@ def test_names_of_recordings_take_ranks_and_variables_from_the_environment(probe
         ({"PMI_RANK": "2", "OMPI_COMM_WORLD_RANK": "5"}, "2"),
         ({"SLURM_PROCID": "4", "PMI_RANK": "2"}, "4"),
         ({"PMI_RANK": "", "RANK": "7"}, "7"),
+        ({}, "0"),
     ],
 )
 def test_the_first_launcher_of_ranks_that_is_known_counts(
@@ -454,7 +457,6 @@ def test_the_first_launcher_of_ranks_that_is_known_counts(
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("/a/%rank%", "nothing tells what %rank% is: no launcher of ranks set it"),
         ("/a/%env{NOBODY_SET_THIS}%", "the variable NOBODY_SET_THIS is not set"),
         ("/a/%env{HOME", "its `%env{` is not closed by `}%`"),
     ],

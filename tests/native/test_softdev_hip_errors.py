@@ -7,6 +7,7 @@ import pytest
 
 from support.hip_calls import (
     INVALID_VALUE,
+    NOT_READY,
     SUCCESS,
     call,
     load_hip,
@@ -81,6 +82,32 @@ def test_a_call_that_succeeds_does_not_erase_an_earlier_failure() -> None:
 
     call("hipFree", out_pointer("hipMalloc", 64))
 
+    assert take_last_error() == 101
+
+
+def test_work_that_is_not_done_yet_is_no_failure() -> None:
+    stream, data = out_pointer("hipStreamCreate"), out_pointer("hipMalloc", 1 << 20)
+    call("hipMemsetAsync", data, 0, 1 << 20, stream)
+
+    assert load_hip().hipStreamQuery(stream) == NOT_READY
+
+    assert load_hip().hipPeekAtLastError() == SUCCESS
+    assert load_hip().hipStreamQuery(stream) == NOT_READY
+    assert load_hip().hipExtGetLastError() == NOT_READY
+    assert take_last_error() == SUCCESS
+    call("hipStreamDestroy", stream)
+    call("hipFree", data)
+
+
+def test_the_answer_of_the_last_call_is_told_apart_from_the_last_failure() -> None:
+    assert load_hip().hipSetDevice(77) == 101
+    of_the_failure = load_hip().hipExtGetLastError()
+    assert load_hip().hipSetDevice(77) == 101
+    call("hipSetDevice", 0)
+
+    of_the_success = load_hip().hipExtGetLastError()
+
+    assert (of_the_failure, of_the_success) == (101, SUCCESS)
     assert take_last_error() == 101
 
 

@@ -193,6 +193,26 @@ def test_a_call_that_cannot_be_captured_spoils_the_capture(
     assert load_hip().hipStreamSynchronize(stream) == SUCCESS
 
 
+@pytest.mark.parametrize(
+    ("spoil", "status"),
+    [
+        (lambda _: load_hip().hipDeviceSynchronize(), UNSUPPORTED),
+        (lambda data: load_hip().hipMemcpy(data, data, 4, 4), IMPLICIT),
+        (lambda data: load_hip().hipMemset(data, 0, 4), IMPLICIT),
+    ],
+    ids=["device synchronize", "memcpy", "memset"],
+)
+def test_a_call_that_waits_spoils_a_capture_in_every_mode(
+    stream: int, data: int, spoil: object, status: int
+) -> None:
+    call("hipStreamBeginCapture", stream, RELAXED)
+
+    assert callable(spoil)
+    assert spoil(data) == status
+
+    assert end_capture(stream)[0] == INVALIDATED
+
+
 def test_a_relaxed_thread_may_allocate_while_it_captures(stream: int) -> None:
     mode = ctypes.c_int(RELAXED)
     call("hipThreadExchangeStreamCaptureMode", ctypes.byref(mode))

@@ -141,9 +141,14 @@ def make_code_object(
     target: str = TARGET,
     note_align: int = 4,
     extra_notes: Sequence[Section] = (),
+    left_behind: int = 0,
     **elf: Any,
 ) -> bytes:
-    """Return a code object; `elf` are options of make_elf."""
+    """Return a code object; `elf` are options of make_elf.
+
+    `left_behind` KERNEL notes lie in code of no kernel, as linking leaves them for all but the
+    first copy of a kernel.
+    """
     code_offset: dict[str, int] = {}
     size = 0
     for kernel in kernels:
@@ -168,6 +173,7 @@ def make_code_object(
     )
     sections = [Section(".note", metadata, SHT_NOTE, SHF_ALLOC, note_align)]
     marked = [k for k in kernels if k.unit_key is not None]
+    marked += [KernelSource("", unit_key=UNIT_KEY)] * left_behind
 
     code_address = code_offset.copy()
 
@@ -177,7 +183,12 @@ def make_code_object(
     if marked or events or edges:
         sections.append(Section(".note.ktrace", ktrace_notes, SHT_NOTE, SHF_ALLOC, note_align))
     sections += extra_notes
-    sections.append(Section(".rodata", bytes(64 * len(kernels)), flags=SHF_ALLOC, align=64))
+
+    def descriptors(address: int) -> bytes:
+        entries = [code_address[k.name] - address - 64 * i for i, k in enumerate(kernels)]
+        return b"".join(struct.pack("<16xq40x", entry) for entry in entries)
+
+    sections.append(Section(".rodata", descriptors, flags=SHF_ALLOC, align=64))
     text = Section(".text", bytes(size + 256), flags=SHF_ALLOC | SHF_EXECINSTR, align=256)
     # Sizes do not depend on addresses, so the place of .text is known before the notes are final.
     begin = _headers_size(sections, with_segments=elf.get("with_segments", True))

@@ -3,10 +3,10 @@
 // A launch writes, in place of the kernel, one finished wave with a MARK into slot 0 of the trace buffer,
 // which is the launch's last argument. Environment: FAKE_POLLS (an event is ready at its nth query),
 // FAKE_HANGING_STREAM (events on the first stream that was created are never ready), FAKE_MEMORY (largest
-// hipMalloc), FAKE_FAILING (name of a function that fails), FAKE_ASYNC_ERROR (the code that every event ends
-// with), FAKE_FORK (in a child of the process that first called it: `dead`, every call fails; `deadly`, only
-// launches are answered), FAKE_TICKS (ticks of 10 ns have been counted since this nanosecond of
-// CLOCK_BOOTTIME; the core clock is 21 times as fast).
+// hipMalloc), FAKE_FAILING (name of a function that fails), FAKE_UNFINISHED (the wave has not ended),
+// FAKE_ASYNC_ERROR (the code that every event ends with), FAKE_FORK (in a child of the process that first
+// called it: `dead`, every call fails; `deadly`, only launches are answered), FAKE_TICKS (ticks of 10 ns have
+// been counted since this nanosecond of CLOCK_BOOTTIME; the core clock is 21 times as fast).
 #include <unistd.h>
 
 #include <atomic>
@@ -75,6 +75,19 @@ std::uint64_t ticks_now() {
   return origin ? (now - std::strtoull(origin, nullptr, 10)) / 10 : 0;
 }
 
+// A wave that has opened a range and goes on, its word in the side stream as an eager wave has it.
+void leave_unfinished(std::uint8_t* region, ktrace_wave_header header, const ktrace_control& control) {
+  header.state = KTRACE_WAVE_BEGUN;
+  header.main_cursor = 0;
+  header.side_cursor -= 8;
+  header.memtime_begin = 1000;
+  header.realtime_begin = 100;
+  std::memcpy(region, &header, sizeof header);
+  const ktrace_word word{1017, KTRACE_KIND_PUSH << KTRACE_TAG_KIND_SHIFT | KTRACE_TAG_SIDE | 1};
+  std::memcpy(region + (std::size_t{1} << control.region_log2) - 8, &word, sizeof word);
+  if ((control.flags & KTRACE_CONTROL_EAGER) == 0) std::abort();
+}
+
 void run_kernel(void* const* params) {
   if (!params) return;
   std::uint64_t buffer = 0;
@@ -94,6 +107,7 @@ void run_kernel(void* const* params) {
   header.realtime_end = header.realtime_begin + (header.realtime_begin ? 100 : 0);
   header.memtime_begin = header.realtime_begin * 21;
   header.memtime_end = header.realtime_end * 21;
+  if (std::getenv("FAKE_UNFINISHED")) return leave_unfinished(region, header, *control);
   std::memcpy(region, &header, sizeof header);
   if (control->mode == KTRACE_MODE_CLAIM) control->claimed = 1;
   const ktrace_word word{static_cast<ktrace_u32>(header.memtime_begin) + 17,
@@ -171,6 +185,8 @@ FAKE_EXPORT void** __hipRegisterFatBinary(const void*) {
   static void* handle = nullptr;
   return &handle;
 }
+// Frees nothing: what touches what is gone is then no crash, but a call that a test can look for.
+FAKE_EXPORT int hipDeviceReset() { return answer("hipDeviceReset"); }
 FAKE_EXPORT int hipDeviceSynchronize() { return answer("hipDeviceSynchronize"); }
 FAKE_EXPORT int hipGetStreamDeviceId(void*) { return 0; }
 FAKE_EXPORT int hipEventCreateWithFlags(void** event, unsigned) {

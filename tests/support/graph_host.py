@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from support.hip_host import BLOCK, GRID, N, Host, open_hip
+from support.hip_host import BLOCK, GRID, Host, N, open_hip
 
 NON_BLOCKING = 1
 GLOBAL = 0

@@ -2,6 +2,8 @@
 // real layout, which the first call registers with rocprofiler-register. Its functions are the software
 // device's.
 //
+// Environment: TABLE_HIP_MUTE keeps the tables to itself.
+//
 // Compiled with -DTABLE_HIP_NAMES="file": RUNTIME(index, name) and COMPILER(index, name) for each function
 // that it has, and -DTABLE_HIP_SLOTS=how many the runtime's table has. Environment: TABLE_HIP_CORE, the
 // software device's file under a name that is not HIP's.
@@ -76,9 +78,36 @@ int get_driver_entry_point_spt(const char* name, void** function, unsigned long 
 TABLE_HIP_EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                            unsigned, void*, void**, void**);
 namespace {
-int launch_by_ptr(const void* function) {
-  return hipModuleLaunchKernel(const_cast<void*>(function), 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, nullptr);
+
+struct Dim3 {
+  unsigned x, y, z;
+};
+struct Configured {
+  Dim3 grid, block;
+  unsigned shared;
+  void* stream;
+  unsigned char arguments[256];
+  std::size_t size;
+};
+thread_local Configured configured;
+
+int configure_call(Dim3 grid, Dim3 block, std::size_t shared, void* stream) {
+  configured = {grid, block, static_cast<unsigned>(shared), stream, {}, 0};
+  return 0;
 }
+int setup_argument(const void* argument, std::size_t size, std::size_t offset) {
+  std::memcpy(configured.arguments + offset, argument, size);
+  configured.size = offset + size;
+  return 0;
+}
+int launch_by_ptr(void* function) {
+  void* extra[] = {reinterpret_cast<void*>(1), configured.arguments, reinterpret_cast<void*>(2),
+                   &configured.size, reinterpret_cast<void*>(3)};
+  const Dim3 grid = configured.grid, block = configured.block;
+  return hipModuleLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, configured.shared,
+                               configured.stream, nullptr, extra);
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("hidden"))) Table<TABLE_HIP_SLOTS> table_hip_runtime;
@@ -92,14 +121,19 @@ std::uint64_t table_hip_counts[TABLE_HIP_SLOTS];
 std::uint64_t table_hip_runtime_ready = 0, table_hip_compiler_ready = 0;
 
 // How often the runtime's export was entered, whoever called it.
-TABLE_HIP_EXPORT std::uint64_t table_hip_calls(int slot) { return table_hip_counts[slot]; }
+TABLE_HIP_EXPORT std::uint64_t hipTableCalls(int slot) { return table_hip_counts[slot]; }
 
 namespace {
 
 void register_table(const char* name, void* table) {
+#ifdef TABLE_HIP_UNREGISTERED  // as distributions build it
+  (void)name, (void)table;
+#else
+  if (std::getenv("TABLE_HIP_MUTE")) return;
   void* tables[1] = {table};
   rocprofiler_register_library_indentifier_t id{};
   rocprofiler_register_library_api_table(name, &not_there, hip_version, tables, 1, &id);
+#endif
 }
 
 std::once_flag runtime_once, compiler_once;
@@ -116,7 +150,9 @@ extern "C" __attribute__((visibility("hidden"))) void table_hip_start_runtime() 
 #include TABLE_HIP_NAMES
 #undef RUNTIME
 #undef COMPILER
+    set(13, &configure_call);
     set(210, &launch_by_ptr);
+    set(329, &setup_argument);
     set(442, &get_proc_address);
     set(491, &get_driver_entry_point);
     set(492, &get_driver_entry_point_spt);

@@ -25,9 +25,10 @@ COMPILER = [
     "__hipUnregisterFatBinary",
 ]
 # Two functions have a C++ name besides, which is the same slot.
+LAUNCH_PARAMETERS = "P18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_"
 MANGLED = {
-    388: "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j",
-    389: "_Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_",
+    388: f"_Z24hipExtModuleLaunchKernel{LAUNCH_PARAMETERS}j",
+    389: f"_Z24hipHccModuleLaunchKernel{LAUNCH_PARAMETERS}",
 }
 
 
@@ -68,8 +69,19 @@ def compile_cpp(source: Path, output: Path, *options: str) -> Path:
     return output
 
 
-def build_hip(folder: Path, name: str = "libamdhip64.so.7", slots: int = len(RUNTIME)) -> Path:
-    """Build a copy whose table has `slots` entries; it exports exactly what is in its table."""
+def build_hip(
+    folder: Path,
+    name: str = "libamdhip64.so.7",
+    *,
+    slots: int = len(RUNTIME),
+    is_registered: bool = True,
+) -> Path:
+    """Build a copy whose table has `slots` entries; it exports exactly what is in its table.
+
+    Not registered: as a distribution builds it, without rocprofiler-register.
+    """
+    register = folder / "librocprofiler-register.so.0"
+    kind = [str(register)] if is_registered else ["-DTABLE_HIP_UNREGISTERED"]
     names = folder / f"{name}.inc"
     lines = [f"RUNTIME({slot}, {function})" for slot, function in enumerate(RUNTIME[:slots])]
     lines += [f"RUNTIME({slot}, {function})" for slot, function in MANGLED.items()]
@@ -82,12 +94,12 @@ def build_hip(folder: Path, name: str = "libamdhip64.so.7", slots: int = len(RUN
         f"-DTABLE_HIP_SLOTS={slots}",
         f"-Wl,-soname,{name}",
         f"-Wl,--version-script={MAP}",
-        str(folder / "librocprofiler-register.so.0"),
         "-Wl,--no-as-needed",
+        *kind,
     )
 
 
-def build(folder: Path, slots: int = len(RUNTIME)) -> TableHip:
+def build(folder: Path, *, slots: int = len(RUNTIME), is_registered: bool = True) -> TableHip:
     """Build all libraries into `folder`."""
     compile_cpp(
         SUPPORT / "stand_in_register.cpp",
@@ -96,5 +108,5 @@ def build(folder: Path, slots: int = len(RUNTIME)) -> TableHip:
     )
     compile_cpp(SUPPORT / "stand_in_profiler.cpp", folder / "stand_in_profiler.so")
     (folder / "core.so").symlink_to(native_library(SOFTWARE_DEVICE))
-    build_hip(folder, slots=slots)
+    build_hip(folder, slots=slots, is_registered=is_registered)
     return TableHip(folder)

@@ -17,6 +17,7 @@ from ktrace_cli.trace_file.layout import ControlFlag, Kind, Mode, ValueType, Wav
 WORD = layout.WORD.itemsize
 FIRST_WORD = layout.REGION_HEADER // WORD
 EVERYWHERE = (0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
+NO_FLAGS = ControlFlag(0)
 
 Triple = tuple[int, int, int]
 Value = bool | int | float
@@ -35,7 +36,7 @@ class Choice:
     block_hi: Triple = EVERYWHERE
     block_stride_mask: Triple = (0, 0, 0)
     dispatch: int = 77
-    flags: ControlFlag = ControlFlag(0)
+    flags: ControlFlag = NO_FLAGS
     magic: int = layout.CONTROL_MAGIC
     abi_version: int = layout.ABI_VERSION
 
@@ -97,7 +98,7 @@ def control_block(regions: int, grid: Triple, block: Triple, choice: Choice) -> 
     return control
 
 
-def read_wave(region: bytes, flags: ControlFlag = ControlFlag(0)) -> WaveTrace | None:
+def read_wave(region: bytes, flags: ControlFlag = NO_FLAGS) -> WaveTrace | None:
     """Read one region; None if no wave began in it."""
     if flags & ControlFlag.RING and np.frombuffer(region, layout.WAVE_HEADER, 1)[0]["state"]:
         return _read_ring(region)

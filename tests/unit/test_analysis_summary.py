@@ -155,7 +155,10 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
 
     document = summarize(timeline).to_json()
 
-    assert list(document) == ["kernels", "launches", "process", "losses", "device", "devices"]
+    assert list(document) == [
+        *("kernels", "launches", "process", "losses", "device", "devices", "unfinished"),
+    ]
+    assert document["unfinished"] == []
     assert document["launches"] == 1
     assert document["process"] == {
         "pid": 4242,

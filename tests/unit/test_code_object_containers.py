@@ -11,7 +11,7 @@ import pytest
 from ktrace_cli.code_object.containers import Contents, find_images
 from ktrace_cli.errors import CodeObjectError
 from support.bundles import HOST_ENTRY, compress_bundle, hip_entry, make_bundle, make_program
-from support.code_object import KernelSource, make_code_object
+from support.code_object import SHF_ALLOC, KernelSource, Section, make_code_object, make_elf
 
 IMAGE = make_code_object([KernelSource("k")])
 OTHER = make_code_object([KernelSource("other")])
@@ -223,9 +223,13 @@ def test_zstandard_that_is_damaged_is_a_problem():
     assert problem_of(data).why.startswith(("its compressed content is damaged", "it holds 0 "))
 
 
+WRAPPER = Section(".hipFatBinSegment", b"HIPK" + bytes(20), flags=SHF_ALLOC)
+
+
 @pytest.mark.parametrize(
     ("data", "why", "fix"),
     [
+        (make_elf([WRAPPER], machine=62, os_abi=0), "begins with HIPK", "that were packed"),
         (b"", "it is empty", "build it again"),
         (b"not an elf\n", "it is text", "give a code object"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS", "`git lfs pull`"),
@@ -234,7 +238,16 @@ def test_zstandard_that_is_damaged_is_a_problem():
         (make_program(None), "it has no section .hip_fatbin", "files of their own"),
         (b"\x7fELF" + bytes(10), "it ends at offset 14", "build or copy it again"),
     ],
-    ids=["empty", "text", "LFS pointer", "archive", "bitcode", "host without GPU code", "cut"],
+    ids=[
+        "kpack",
+        "empty",
+        "text",
+        "LFS pointer",
+        "archive",
+        "bitcode",
+        "host without GPU code",
+        "cut",
+    ],
 )
 def test_a_file_without_code_objects_is_named_for_what_it_is(data, why, fix):
     refusal = refusal_of(data)

@@ -275,3 +275,47 @@ def test_a_file_that_is_no_code_object_is_refused(image, why):
     assert "some.co" in raised.value.what
     assert why in raised.value.why
     assert raised.value.fix
+
+
+def test_copies_that_linking_left_behind_are_told_from_notes_that_lead_nowhere():
+    left = read_code_object(make_code_object([annotated()], left_behind=2))
+
+    assert [kernel.is_annotated for kernel in left.kernels] == [True]
+    assert left.problems == ()
+    assert left.warnings == ("2 of 3 KERNEL notes are of copies that linking left behind",)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (hidden("none", 16, 8), "shares its place with another argument"),
+        (scalar("wide", 12, 8), "shares its place with another argument"),
+    ],
+)
+def test_a_place_that_two_arguments_have_is_refused(other: dict[str, object], words: str):
+    """CASES V-c9"""
+    arguments = [pointer("x", 0), other, scalar("ktrace_sink", 16, 8)]
+
+    assert refusal_of(annotated(arguments=arguments)).endswith(words)
+
+
+def test_a_trace_argument_is_never_unaligned():
+    """CASES V-c9: the interposer refuses the same."""
+    assert refusal_of(annotated(arguments=[scalar("ktrace_sink", 4, 8)])).endswith(
+        "lies at an offset that is no multiple of 8"
+    )
+
+
+def test_units_whose_keys_share_their_low_half_are_refused():
+    first, second = 0x1_0000_0007, 0x2_0000_0007
+    kernels = [KernelSource("a", first), KernelSource("b", second), KernelSource("c", 3)]
+    events = [EventSource(1, "x", unit_key=first), EventSource(2, "y", unit_key=second)]
+
+    code_object = read_code_object(make_code_object(kernels, events))
+
+    words = (
+        "the unit keys 0000000100000007 and 0000000200000007 have one low half: "
+        "recorded events do not tell them apart"
+    )
+    refusals = [k.annotation.refusal if k.annotation else "" for k in code_object.kernels]
+    assert refusals == [words, words, ""]

@@ -102,9 +102,10 @@ def test_an_unknown_placeholder_is_an_error_with_a_suggestion(
 
 
 def test_the_name_that_a_process_like_this_one_takes() -> None:
-    environment = {"RANK": "5", "WORLD_SIZE": "8", "X": "/a b"}
+    environment = {"RANK": "5", "WORLD_SIZE": "8", "X": "a/b"}
 
-    assert name_here("r%rank%of%size%_%env{X}%%env{Y}%", environment) == "r5of8_a_b"
+    assert name_here("r%rank%of%size%/%env{X}%", environment) == "r5of8/a/b"
+    assert name_here("%env{Y}%", environment) == ""
     assert name_here("%rank%_%size%", {}) == "0_1"
     assert name_here("%rank%", {"RANK": "5", "SLURM_PROCID": "2"}) == "2"
     assert name_here("%rank%_%pid%", environment) == ""

@@ -365,3 +365,52 @@ def test_the_end_of_a_wave_that_moved_tells_nothing_of_the_clock_at_its_begin(
     assert losses(timeline) == {"moved_waves": 1}
     assert timeline.clocks[0].core_hz == pytest.approx(2.1e9)
     assert (timeline.waves["end_ns"] - timeline.waves["begin_ns"]).tolist() == [1_000_000] * 2
+
+
+def test_a_core_clock_that_drifts_is_followed_to_within_its_residual(tmp_path: Path) -> None:
+    # 100 waves of 1 ms in a row; the clock slows down from 2.1 GHz to 1.6 GHz meanwhile.
+    cycles = np.cumsum([0, *(2_100_000 - 5_000 * i for i in range(100))])
+    waves = [
+        Wave(
+            slot=i,
+            wave=0,
+            block=(i, 0, 0),
+            begin=int(cycles[i]) + 1_000,
+            end=int(cycles[i + 1]) + 1_000,
+            realtime_begin=100_000 * i + 1_000,
+            realtime_end=100_000 * (i + 1) + 1_000,
+            main=[
+                push(OUTER, int(cycles[i] + cycles[i + 1]) // 2 + 1_000),
+                pop(int(cycles[i + 1]) + 1_000),
+            ],
+        )
+        for i in range(100)
+    ]
+
+    timeline = decode(waves, tmp_path, grid=(100, 1, 1), block=(64, 1, 1), completed_ns=0)
+
+    lengths = timeline.waves["end_ns"] - timeline.waves["begin_ns"]
+    assert np.abs(lengths - 1_000_000).max() <= 10
+    assert np.abs(timeline.slices["ns"] - 500_000).max() <= 10
+    assert timeline.clocks[0].residual_ns <= 10
+    assert timeline.clocks[0].core_hz == pytest.approx(1.8525e9, rel=1e-4)
+
+
+def test_an_anchor_off_its_clock_s_line_is_the_residual() -> None:
+    # It was read 10 ticks (100 ns) late, and is too near the first one to bend the line.
+    clock = fit([(0, 0, 0), (0, 2_100_000, 100_000), (1, 10_500, 510)])
+
+    assert clock.fits[0].residual_ns == 100
+
+
+def test_samples_of_hsa_are_preferred_to_the_driver_s() -> None:
+    mixed = samples((0, 1_000), (100_000_000, 1_000_001_000))
+    mixed = np.append(mixed, samples((50_000_000, 500_900_000)))
+    mixed["method"][2] = ClockMethod.KFD
+    mixed["uncertainty_ns"][2] = 900
+
+    clock = fit_host_clock(mixed, device(100_000_000), NO_DISPATCHES)
+
+    assert clock.method == "hsa"
+    assert clock.uncertainty_ns == 0
+    assert clock.to_ns(np.array([50_000_000])).tolist() == [500_001_000]

@@ -118,6 +118,8 @@ struct ktrace_word {
 /* ----------------------------------------------------------------------------------- trace buffer of one dispatch
  * A control block, written by the host and read once per wave, then one region per wave slot. A region is a power of
  * two: a wave header, main words upward from KTRACE_REGION_HEADER, side words downward from the region's end.
+ * In a ring (KTRACE_CONTROL_RING) the upper half is for main words, again and again, and side words go downward from
+ * there: the main word at cursor c is at half + (c mod half), and the cursor begins at half.
  * All of it is zero when a dispatch starts.
  */
 #define KTRACE_CONTROL_MAGIC 0x4352544bu /* "KTRC" */
@@ -282,7 +284,9 @@ struct ktrace_kernel_record {
 
 enum ktrace_dispatch_flag {
   KTRACE_DISPATCH_FILTERED = 1,   /* filters of blocks, waves or XCCs were in force: waves are missing by choice */
-  KTRACE_DISPATCH_UNFINISHED = 2, /* copied while it was still running (--hang); `completed_ns` is when it was copied */
+  /* Copied while it was still running (--hang); `completed_ns` is when (0 on the software device). A later record of the
+   * same number replaces this one. */
+  KTRACE_DISPATCH_UNFINISHED = 2,
   KTRACE_DISPATCH_EAGER = 4,      /* KTRACE_CONTROL_EAGER was set: side words do not mean that lanes diverged */
   KTRACE_DISPATCH_RING = 8,       /* KTRACE_CONTROL_RING was set */
   KTRACE_DISPATCH_GRAPH = 16      /* a kernel node of a graph that was launched; `launched_ns` is the graph's */

@@ -166,7 +166,7 @@ KTRACE_BOTH void stop(Wave& trace, token started) {
   }
 }
 
-// The clocks of a moment in the midst of a long wave: the reader needs one per 2^32 cycles.
+// The clocks of a moment in the midst of a long wave: the reader needs one after 2^31 cycles without a word.
 template <class Wave>
 KTRACE_BOTH void anchor(Wave& trace) {
   fence();

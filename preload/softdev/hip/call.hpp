@@ -11,7 +11,8 @@
 
 namespace ktrace::softdev::hip {
 
-// Notes a failure as the thread's last error and returns it. A success does not erase an earlier failure.
+// Notes the answer of a call, and a failure as the thread's last error; returns it. A success does not erase
+// an earlier failure.
 hipError_t finish_call(hipError_t error);
 hipError_t finish_with_current_exception();
 

@@ -48,8 +48,9 @@ hipError_t join_capture(Stream& stream, const Event& event);
 // What a call does that must not happen while its own stream captures;
 // hipSuccess if it does not. Spoils the capture otherwise.
 hipError_t refuse_while_capturing(const Stream& stream);
-// The same for calls that need the whole device or process (hipMalloc,
-// hipDeviceSynchronize ...).
+// The same for calls that a capture stands only in a mode that allows them (hipMalloc, hipFree ...).
 hipError_t refuse_during_any_capture(const Runtime& runtime);
+// The same for calls that wait, which no capture stands in any mode: hipDeviceSynchronize, hipMemcpy ...
+hipError_t refuse_all_captures(const Runtime& runtime, hipError_t error);
 
 }  // namespace ktrace::softdev::hip

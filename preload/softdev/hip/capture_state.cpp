@@ -128,6 +128,13 @@ hipError_t refuse_during_any_capture(const Runtime& runtime) {
   return error;
 }
 
+hipError_t refuse_all_captures(const Runtime& runtime, hipError_t error) {
+  for (const auto& capture : runtime.captures) {
+    capture->is_valid = false;
+  }
+  return runtime.captures.empty() ? hipSuccess : error;
+}
+
 hipError_t refuse_implicit_capture(const Runtime& runtime, const Stream& stream) {
   if (!stream.is_legacy) {
     return hipSuccess;

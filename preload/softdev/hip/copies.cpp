@@ -1,5 +1,4 @@
-// hipMemcpy*: the bytes move when the call is made, the time passes on the
-// stream.
+// hipMemcpy*: the bytes move when the call is made, the time passes on the stream.
 #include "hip/call.hpp"
 #include "hip/capture.hpp"
 #include "hip/fat_binary.hpp"
@@ -18,7 +17,7 @@ hipError_t enqueue_copy(Runtime& runtime, DeviceState& state, Stream& stream, De
   }
   hipError_t error = check_copy(runtime, box);
   if (error == hipSuccess && wait == Wait::synchronous) {
-    error = refuse_during_any_capture(runtime);
+    error = refuse_all_captures(runtime, hipErrorStreamCaptureImplicit);
   }
   if (error == hipSuccess) {
     error = run_or_capture(runtime, state, stream, work, type, CopyWork{box});
@@ -50,8 +49,7 @@ hipError_t copy_2d(void* destination, size_t destination_pitch, const void* sour
                   wait);
 }
 
-// `offset` bytes into a registered variable; the kind decides which end the
-// variable is.
+// `offset` bytes into a registered variable; the kind decides which end the variable is.
 hipError_t copy_symbol(const void* symbol, void* destination, const void* source, size_t size, size_t offset,
                        hipMemcpyKind kind, hipStream_t stream, Wait wait) {
   return stream_call(
@@ -227,6 +225,13 @@ KTRACE_HIP_EXPORT hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms* params, hi
   return copy_3d(params, stream, Wait::asynchronous);
 }
 
+KTRACE_HIP_EXPORT hipError_t hipMemcpy3D_spt(const hipMemcpy3DParms* params) {
+  return copy_3d(params, per_thread(nullptr), Wait::synchronous);
+}
+KTRACE_HIP_EXPORT hipError_t hipMemcpy3DAsync_spt(const hipMemcpy3DParms* params, hipStream_t stream) {
+  return copy_3d(params, per_thread(stream), Wait::asynchronous);
+}
+
 KTRACE_HIP_EXPORT hipError_t hipMemcpyToSymbol(const void* symbol, const void* source, size_t size,
                                                size_t offset, hipMemcpyKind kind) {
   return copy_to_symbol(symbol, source, size, offset, kind, nullptr, Wait::synchronous);
@@ -239,6 +244,11 @@ KTRACE_HIP_EXPORT hipError_t hipMemcpyToSymbolAsync(const void* symbol, const vo
                                                     size_t offset, hipMemcpyKind kind, hipStream_t stream) {
   return copy_to_symbol(symbol, source, size, offset, kind, stream, Wait::asynchronous);
 }
+KTRACE_HIP_EXPORT hipError_t hipMemcpyToSymbolAsync_spt(const void* symbol, const void* source, size_t size,
+                                                        size_t offset, hipMemcpyKind kind,
+                                                        hipStream_t stream) {
+  return copy_to_symbol(symbol, source, size, offset, kind, per_thread(stream), Wait::asynchronous);
+}
 KTRACE_HIP_EXPORT hipError_t hipMemcpyFromSymbol(void* destination, const void* symbol, size_t size,
                                                  size_t offset, hipMemcpyKind kind) {
   return copy_from_symbol(destination, symbol, size, offset, kind, nullptr, Wait::synchronous);
@@ -250,4 +260,9 @@ KTRACE_HIP_EXPORT hipError_t hipMemcpyFromSymbol_spt(void* destination, const vo
 KTRACE_HIP_EXPORT hipError_t hipMemcpyFromSymbolAsync(void* destination, const void* symbol, size_t size,
                                                       size_t offset, hipMemcpyKind kind, hipStream_t stream) {
   return copy_from_symbol(destination, symbol, size, offset, kind, stream, Wait::asynchronous);
+}
+KTRACE_HIP_EXPORT hipError_t hipMemcpyFromSymbolAsync_spt(void* destination, const void* symbol, size_t size,
+                                                          size_t offset, hipMemcpyKind kind,
+                                                          hipStream_t stream) {
+  return copy_from_symbol(destination, symbol, size, offset, kind, per_thread(stream), Wait::asynchronous);
 }

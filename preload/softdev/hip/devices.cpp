@@ -48,6 +48,11 @@ void reset(Runtime& runtime, DeviceState& state) {
     runtime.destroy_stream(stream);
   }
   release_device_memory(runtime, index);
+  for (auto pool = runtime.pools.begin(); pool != runtime.pools.end();) {
+    pool = pool->second->device == index ? runtime.pools.erase(pool) : std::next(pool);
+  }
+  state.default_pool = nullptr;
+  state.current_pool = nullptr;
   state.null_stream.ready = 0;
   state.fault.reset();
   state.peers.clear();
@@ -190,7 +195,7 @@ KTRACE_HIP_EXPORT hipError_t hipDeviceGetPCIBusId(char* text, int size, int devi
     if (size < needed) {
       return hipErrorInvalidValue;
     }
-    pci_name(text, static_cast<size_t>(size), state.machine.index());
+    pci_name(text, static_cast<size_t>(size), state.number);
     return hipSuccess;
   });
 }
@@ -200,11 +205,11 @@ KTRACE_HIP_EXPORT hipError_t hipDeviceGetByPCIBusId(int* device, const char* tex
     if (device == nullptr || text == nullptr) {
       return hipErrorInvalidValue;
     }
-    for (size_t index = 0; index < runtime.devices.size(); ++index) {
+    for (const auto& state : runtime.devices) {
       char name[16];
-      pci_name(name, sizeof name, static_cast<int>(index));
+      pci_name(name, sizeof name, state->number);
       if (std::strcmp(name, text) == 0) {
-        *device = static_cast<int>(index);
+        *device = state->machine.index();
         return hipSuccess;
       }
     }
@@ -233,7 +238,7 @@ KTRACE_HIP_EXPORT hipError_t hipDeviceComputeCapability(int* major, int* minor, 
 
 KTRACE_HIP_EXPORT hipError_t hipDeviceSynchronize() {
   return device_call(cost::call, current_device(), [](Runtime& runtime, DeviceState& state, DeviceWork&) {
-    const hipError_t error = refuse_during_any_capture(runtime);
+    const hipError_t error = refuse_all_captures(runtime, hipErrorStreamCaptureUnsupported);
     if (error == hipSuccess) {
       runtime.clock.advance_to(runtime.idle_time(state));
     }

@@ -184,7 +184,13 @@ KTRACE_HIP_EXPORT hipError_t hipDrvGetErrorString(hipError_t error, const char**
 
 KTRACE_HIP_EXPORT hipError_t hipGetLastError() { return take_last_error(); }
 
-KTRACE_HIP_EXPORT hipError_t hipExtGetLastError() { return take_last_error(); }
+// What the last call returned, hipErrorNotReady included, once.
+KTRACE_HIP_EXPORT hipError_t hipExtGetLastError() {
+  ThreadState& thread = ThreadState::get();
+  const hipError_t answer = thread.last_answer;
+  thread.last_answer = hipSuccess;
+  return answer != hipSuccess ? answer : reported_fault();
+}
 
 KTRACE_HIP_EXPORT hipError_t hipPeekAtLastError() {
   const hipError_t error = ThreadState::get().last_error;

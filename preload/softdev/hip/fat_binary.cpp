@@ -170,7 +170,7 @@ KTRACE_HIP_EXPORT void __hipRegisterTexture(void**, void*, char*, char*, int, in
 
 KTRACE_HIP_EXPORT hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                                         hipStream_t stream) {
-  ThreadState::get().call_configurations.push_back({grid, block, shared_bytes, stream});
+  ThreadState::get().call_configurations.push_back({grid, block, shared_bytes, stream, {}});
   return hipSuccess;
 }
 

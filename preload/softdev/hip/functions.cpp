@@ -129,6 +129,22 @@ KTRACE_HIP_EXPORT hipError_t hipFuncGetAttribute(int* value, hipFunction_attribu
   });
 }
 
+// The device is the kernel handle's own.
+KTRACE_HIP_EXPORT hipError_t hipKernelGetAttribute(int* value, hipFunction_attribute attribute,
+                                                   hipFunction_t kernel, int device) {
+  return with_function(kernel, [&](Runtime& runtime, Function& found) {
+    if (!runtime.is_device(device)) {
+      return hipErrorInvalidDevice;
+    }
+    const std::optional<int> known = function_attribute(runtime, found, attribute);
+    if (value == nullptr || !known) {
+      return hipErrorInvalidValue;
+    }
+    *value = *known;
+    return hipSuccess;
+  });
+}
+
 KTRACE_HIP_EXPORT hipError_t hipFuncGetAttributes(hipFuncAttributes* attributes, const void* function) {
   if (attributes == nullptr) {
     return finish_call(hipErrorInvalidValue);

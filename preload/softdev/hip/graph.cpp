@@ -83,6 +83,7 @@ std::unique_ptr<Graph> Graph::clone(GraphRegistry* registry) const {
   for (const auto& node : m_nodes) {
     GraphNode* made = copy->add(node->type, copy_of(node->work, registry), {});
     made->is_enabled = node->is_enabled;
+    made->attributes = node->attributes;
     copy_by_node[node.get()] = made;
     copy->m_node_by_original[node->serial] = made;
   }
@@ -150,9 +151,9 @@ GraphNode* find_node(const Runtime& runtime, GraphNode* handle) {
 
 namespace {
 
-// All the stream's earlier work has been done, only its time has not come, so
-// the function runs on the calling thread. HIP runs it on a thread of its own:
-// a program that holds a lock here which the function takes would block.
+// All the stream's earlier work has been done, only its time has not come, so the function runs on the
+// calling thread. HIP runs it on a thread of its own: a program that holds a lock here which the function
+// takes would block.
 hipError_t run_host(Runtime& runtime, Stream& stream, DeviceWork& locks, const HostWork& host) {
   stream.ready = runtime.begin_time(stream) + cost::call;
   locks.without_locks([host] { host.callback ? host.callback() : host.params.fn(host.params.userData); });

@@ -1,13 +1,13 @@
 // Graphs: work that is kept and replayed.
 //
-// A graph's nodes run one after the other on the stream of the launch, in an
-// order that respects their dependencies. Replays see the memory as it is then;
-// parameters are the ones of the instantiation, or of the exec calls since.
-// Nodes and graphs are handles of the program only while a registry knows them.
+// A graph's nodes run one after the other on the stream of the launch, in an order that respects their
+// dependencies. Replays see the memory as it is then; parameters are the ones of the instantiation, or of the
+// exec calls since. Nodes and graphs are handles of the program only while a registry knows them.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
@@ -64,10 +64,10 @@ struct GraphNode {
   NodeWork work;
   std::vector<GraphNode*> dependencies;
   bool is_enabled = true;
+  std::map<int, decltype(hipLaunchAttribute::val)> attributes;  // of a kernel
 };
 
-// The graphs and nodes that are valid handles: the program's own, child graphs,
-// and graphs under capture.
+// The graphs and nodes that are valid handles: the program's own, child graphs, and graphs under capture.
 struct GraphRegistry {
   std::unordered_set<const void*> graphs;
   std::unordered_set<const void*> nodes;
@@ -76,8 +76,7 @@ struct GraphRegistry {
 
 class Graph {
  public:
-  // A graph without a registry is an instantiated one: nobody has handles to
-  // it.
+  // A graph without a registry is an instantiated one: nobody has handles to it.
   explicit Graph(GraphRegistry* registry);
   ~Graph();
   Graph(const Graph&) = delete;
@@ -90,15 +89,12 @@ class Graph {
 
   // A copy with copies of all parameters, child graphs included.
   std::unique_ptr<Graph> clone(GraphRegistry* registry) const;
-  // The clone's node for a node of the graph that it was cloned from, else
-  // null.
+  // The clone's node for a node of the graph that it was cloned from, else null.
   GraphNode* find_clone_of(const GraphNode& original) const;
 
-  // All nodes, each after its dependencies, otherwise in order of creation;
-  // shorter if there is a cycle.
+  // All nodes, each after its dependencies, otherwise in order of creation; shorter if there is a cycle.
   std::vector<GraphNode*> order() const;
-  // Keeps the order for run_graph, in child graphs too. False if there is a
-  // cycle.
+  // Keeps the order for run_graph, in child graphs too. False if there is a cycle.
   bool schedule();
   const std::vector<GraphNode*>& sequence() const { return m_sequence; }
   const std::vector<std::unique_ptr<GraphNode>>& nodes() const { return m_nodes; }
@@ -122,8 +118,7 @@ NodeWork copy_of(const NodeWork& work, GraphRegistry* registry);
 Graph* find_graph(const Runtime& runtime, void* handle);
 GraphNode* find_node(const Runtime& runtime, GraphNode* handle);
 
-// Runs one node's work on the stream. Kernels and host functions run without
-// the state's lock.
+// Runs one node's work on the stream. Kernels and host functions run without the state's lock.
 hipError_t run_work(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& locks, NodeType type,
                     const NodeWork& work);
 hipError_t run_graph(Runtime& runtime, DeviceState& state, Stream& stream, DeviceWork& locks, Graph& graph);
@@ -132,8 +127,7 @@ struct UpdateResult {
   hipGraphExecUpdateResult result = hipGraphExecUpdateSuccess;
   GraphNode* node = nullptr;  // of the new graph
 };
-// Whether `graph` differs from `target`, which was instantiated, in parameters
-// only.
+// Whether `graph` differs from `target`, which was instantiated, in parameters only.
 UpdateResult compare_graphs(const Graph& target, const Graph& graph);
 // Gives the target the parameters of a graph that compares equal.
 void update_graph(Graph& target, const Graph& graph);

@@ -1,6 +1,8 @@
 // Every HIP call that launches kernels.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <set>
 #include <vector>
 
 #include "hip/capture.hpp"
@@ -147,8 +149,7 @@ KTRACE_HIP_EXPORT hipError_t hipHccModuleLaunchKernel(hipFunction_t function, ui
                            shared_bytes, stream, kernel_params, extra, start, stop);
 }
 
-// HIP's headers declare the two with C++ linkage, so that C++ callers ask for
-// mangled names.
+// HIP's headers declare the two with C++ linkage, so that C++ callers ask for mangled names.
 extern "C" __attribute__((visibility("default"),
                           alias("hipExtModuleLaunchKernel"))) decltype(hipExtModuleLaunchKernel)
     _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j;
@@ -184,6 +185,40 @@ KTRACE_HIP_EXPORT hipError_t hipExtLaunchKernel(const void* function, dim3 grid,
   return launch_blocks(function, grid, block, args, shared_bytes, stream, false, start, stop);
 }
 
+// The launch in three steps of compilers before <<<>>> called hipLaunchKernel.
+KTRACE_HIP_EXPORT hipError_t hipConfigureCall(dim3 grid, dim3 block, size_t shared_bytes,
+                                              hipStream_t stream) {
+  ThreadState::get().call_configurations.push_back({grid, block, shared_bytes, stream, {}});
+  return hipSuccess;
+}
+KTRACE_HIP_EXPORT hipError_t hipSetupArgument(const void* argument, size_t size, size_t offset) {
+  auto& configurations = ThreadState::get().call_configurations;
+  if (configurations.empty() || argument == nullptr) {
+    return finish_call(configurations.empty() ? hipErrorMissingConfiguration : hipErrorInvalidValue);
+  }
+  std::vector<char>& arguments = configurations.back().arguments;
+  arguments.resize(std::max(arguments.size(), offset + size));
+  std::memcpy(arguments.data() + offset, argument, size);
+  return hipSuccess;
+}
+KTRACE_HIP_EXPORT hipError_t hipLaunchByPtr(const void* function) {
+  auto& configurations = ThreadState::get().call_configurations;
+  if (configurations.empty()) {
+    return finish_call(hipErrorMissingConfiguration);
+  }
+  ThreadState::CallConfiguration top = std::move(configurations.back());
+  configurations.pop_back();
+  size_t size = top.arguments.size();
+  void* extra[] = {reinterpret_cast<void*>(HIP_LAUNCH_PARAM_BUFFER_POINTER), top.arguments.data(),
+                   reinterpret_cast<void*>(HIP_LAUNCH_PARAM_BUFFER_SIZE), &size,
+                   reinterpret_cast<void*>(HIP_LAUNCH_PARAM_END)};
+  Launch launch;
+  const hipError_t error = set_shape(launch, &top.grid.x, &top.block.x);
+  launch.dynamic_lds = top.shared_bytes;
+  launch.extra = size == 0 ? nullptr : extra;
+  return error != hipSuccess ? finish_call(error) : launch_host_function(function, top.stream, launch);
+}
+
 KTRACE_HIP_EXPORT hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config, const void* function,
                                                 void** args) {
   if (config == nullptr || (config->numAttrs != 0 && config->attrs == nullptr)) {
@@ -195,15 +230,34 @@ KTRACE_HIP_EXPORT hipError_t hipLaunchKernelExC(const hipLaunchConfig_t* config,
 
 namespace {
 
-// The lists of the multi-device calls: one launch per device, each on its own
-// stream.
-template <class Params, class One>
-hipError_t launch_list(const Params* list, unsigned count, One&& launch_one) {
-  if (list == nullptr || count == 0 || count > Runtime::get().devices.size()) {
-    return finish_call(hipErrorInvalidValue);
-  }
-  for (unsigned index = 0; index < count; ++index) {
-    const hipError_t error = launch_one(list[index]);
+constexpr unsigned no_wait_before = 1;
+constexpr unsigned no_wait_after = 2;
+
+// The streams of a list must exist and belong to different devices.
+hipError_t check_streams(const std::vector<hipStream_t>& streams) {
+  return call(0, [&](Runtime& runtime) -> hipError_t {
+    std::set<int> devices;
+    for (const hipStream_t handle : streams) {
+      const Stream* stream = handle == nullptr ? nullptr : runtime.find_stream(handle);
+      if (stream == nullptr) {
+        return handle == nullptr ? hipErrorInvalidResourceHandle : hipErrorInvalidValue;
+      }
+      if (!devices.insert(stream->device).second) {
+        return hipErrorInvalidDevice;
+      }
+    }
+    return hipSuccess;
+  });
+}
+
+// The host waits, as in HIP.
+hipError_t wait_for(const std::vector<hipStream_t>& streams) {
+  for (const hipStream_t stream : streams) {
+    const hipError_t error = stream_call(0, stream, hipErrorContextIsDestroyed,
+                                         [](Runtime& runtime, DeviceState&, Stream& target, DeviceWork&) {
+                                           runtime.clock.advance_to(runtime.begin_time(target));
+                                           return refuse_while_capturing(target);
+                                         });
     if (error != hipSuccess) {
       return error;
     }
@@ -211,35 +265,56 @@ hipError_t launch_list(const Params* list, unsigned count, One&& launch_one) {
   return hipSuccess;
 }
 
-hipError_t launch_host_list(const hipLaunchParams* list, int count, bool cooperative) {
-  return launch_list(list, static_cast<unsigned>(std::max(count, 0)), [&](const hipLaunchParams& params) {
-    if (params.stream == nullptr) {
-      return finish_call(hipErrorInvalidResourceHandle);
-    }
-    return launch_blocks(params.func, params.gridDim, params.blockDim, params.args, params.sharedMem,
-                         params.stream, cooperative);
-  });
+// The lists of the multi-device calls: one launch per device, each on its own stream.
+template <class Params, class StreamOf, class One>
+hipError_t launch_list(const Params* list, unsigned count, unsigned flags, StreamOf&& stream_of,
+                       One&& launch_one) {
+  if (list == nullptr || count == 0 || count > Runtime::get().devices.size() ||
+      flags > (no_wait_before | no_wait_after)) {
+    return finish_call(hipErrorInvalidValue);
+  }
+  std::vector<hipStream_t> streams;
+  std::transform(list, list + count, std::back_inserter(streams), stream_of);
+  hipError_t error = check_streams(streams);
+  if (error == hipSuccess && (flags & no_wait_before) == 0) {
+    error = wait_for(streams);
+  }
+  for (unsigned index = 0; index < count && error == hipSuccess; ++index) {
+    error = launch_one(list[index]);
+  }
+  return error == hipSuccess && (flags & no_wait_after) == 0 ? wait_for(streams) : error;
+}
+
+hipError_t launch_host_list(const hipLaunchParams* list, int count, unsigned flags, bool cooperative) {
+  return launch_list(
+      list, static_cast<unsigned>(std::max(count, 0)), flags,
+      [](const hipLaunchParams& params) { return params.stream; },
+      [&](const hipLaunchParams& params) {
+        return launch_blocks(params.func, params.gridDim, params.blockDim, params.args, params.sharedMem,
+                             params.stream, cooperative);
+      });
 }
 
 }  // namespace
 
 KTRACE_HIP_EXPORT hipError_t hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams* list,
-                                                                         unsigned count, unsigned) {
-  return launch_list(list, count, [](const hipFunctionLaunchParams& params) {
-    if (params.hStream == nullptr) {
-      return finish_call(hipErrorInvalidResourceHandle);
-    }
-    return launch_module_blocks(params.function, {params.gridDimX, params.gridDimY, params.gridDimZ},
-                                {params.blockDimX, params.blockDimY, params.blockDimZ}, params.sharedMemBytes,
-                                params.hStream, params.kernelParams, nullptr, true);
-  });
+                                                                         unsigned count, unsigned flags) {
+  return launch_list(
+      list, count, flags, [](const hipFunctionLaunchParams& params) { return params.hStream; },
+      [](const hipFunctionLaunchParams& params) {
+        return launch_module_blocks(params.function, {params.gridDimX, params.gridDimY, params.gridDimZ},
+                                    {params.blockDimX, params.blockDimY, params.blockDimZ},
+                                    params.sharedMemBytes, params.hStream, params.kernelParams, nullptr,
+                                    true);
+      });
 }
 
 KTRACE_HIP_EXPORT hipError_t hipLaunchCooperativeKernelMultiDevice(hipLaunchParams* list, int count,
-                                                                   unsigned) {
-  return launch_host_list(list, count, true);
+                                                                   unsigned flags) {
+  return launch_host_list(list, count, flags, true);
 }
 
-KTRACE_HIP_EXPORT hipError_t hipExtLaunchMultiKernelMultiDevice(hipLaunchParams* list, int count, unsigned) {
-  return launch_host_list(list, count, false);
+KTRACE_HIP_EXPORT hipError_t hipExtLaunchMultiKernelMultiDevice(hipLaunchParams* list, int count,
+                                                                unsigned flags) {
+  return launch_host_list(list, count, flags, false);
 }

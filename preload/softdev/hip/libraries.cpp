@@ -3,7 +3,6 @@
 // A hipKernel_t is the hipFunction_t of the device that was current when it was asked for.
 #include "hip/libraries.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -144,13 +143,29 @@ KTRACE_HIP_EXPORT hipError_t hipLibraryEnumerateKernels(hipFunction_t* kernels, 
     return finish_call(hipErrorInvalidValue);
   }
   return with_library(library, [&](Runtime& runtime, Module& module) {
-    const auto& known = module.code_object->kernels();
-    for (size_t index = 0; index < std::min<size_t>(count, known.size()); ++index) {
-      kernels[index] =
-          reinterpret_cast<hipFunction_t>(find_module_function(runtime, module, known[index].name));
-    }
+    list_functions(runtime, module, kernels, count);
     return hipSuccess;
   });
+}
+
+// The library's module on the current device.
+KTRACE_HIP_EXPORT hipError_t hipLibraryGetModule(hipModule_t* module, hipLibrary_t library) {
+  if (module == nullptr) {
+    return finish_call(hipErrorInvalidValue);
+  }
+  return with_library(library, [&](Runtime&, Module& loaded) {
+    *module = reinterpret_cast<hipModule_t>(&loaded);
+    return hipSuccess;
+  });
+}
+
+KTRACE_HIP_EXPORT hipError_t hipLibraryGetGlobal(hipDeviceptr_t* address, size_t* size, hipLibrary_t library,
+                                                 const char* name) {
+  if ((address == nullptr && size == nullptr) || name == nullptr || *name == '\0') {
+    return finish_call(hipErrorInvalidValue);
+  }
+  return with_library(library,
+                      [&](Runtime&, Module& module) { return read_global(module, name, address, size); });
 }
 
 KTRACE_HIP_EXPORT hipError_t hipKernelGetFunction(hipFunction_t* function, hipFunction_t kernel) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -117,6 +118,29 @@ Function* find_module_function(Runtime& runtime, Module& module, const std::stri
   return function.get();
 }
 
+void list_functions(Runtime& runtime, Module& module, hipFunction_t* functions, size_t count) {
+  const auto& known = module.code_object->kernels();
+  for (size_t index = 0; index < std::min(count, known.size()); ++index) {
+    functions[index] =
+        reinterpret_cast<hipFunction_t>(find_module_function(runtime, module, known[index].name));
+  }
+}
+
+hipError_t read_global(const Module& module, const char* name, hipDeviceptr_t* address, size_t* size) {
+  const auto& symbols = module.code_object->symbols();
+  const auto symbol = symbols.find(name);
+  if (symbol == symbols.end()) {
+    return hipErrorNotFound;
+  }
+  if (address != nullptr) {
+    *address = reinterpret_cast<void*>(symbol->second.address);
+  }
+  if (size != nullptr) {
+    *size = symbol->second.size;
+  }
+  return hipSuccess;
+}
+
 }  // namespace ktrace::softdev::hip
 
 using namespace ktrace::softdev;
@@ -203,6 +227,19 @@ KTRACE_HIP_EXPORT hipError_t hipModuleGetFunctionCount(unsigned* count, hipModul
   });
 }
 
+// As many as fit, in the order of the code object.
+KTRACE_HIP_EXPORT hipError_t hipModuleEnumerateFunctions(hipFunction_t* functions, unsigned count,
+                                                         hipModule_t module) {
+  return call(cost::call, [&](Runtime& runtime) -> hipError_t {
+    const auto loaded = runtime.modules.find(module);
+    if (functions == nullptr || loaded == runtime.modules.end()) {
+      return functions == nullptr ? hipErrorInvalidValue : hipErrorInvalidResourceHandle;
+    }
+    list_functions(runtime, *loaded->second, functions, count);
+    return hipSuccess;
+  });
+}
+
 KTRACE_HIP_EXPORT hipError_t hipModuleGetGlobal(hipDeviceptr_t* address, size_t* size, hipModule_t module,
                                                 const char* name) {
   return call(cost::call, [&](Runtime& runtime) -> hipError_t {
@@ -216,17 +253,6 @@ KTRACE_HIP_EXPORT hipError_t hipModuleGetGlobal(hipDeviceptr_t* address, size_t*
     if (loaded == runtime.modules.end()) {
       return hipErrorNotFound;
     }
-    const auto& symbols = loaded->second->code_object->symbols();
-    const auto symbol = symbols.find(name);
-    if (symbol == symbols.end()) {
-      return hipErrorNotFound;
-    }
-    if (address != nullptr) {
-      *address = reinterpret_cast<void*>(symbol->second.address);
-    }
-    if (size != nullptr) {
-      *size = symbol->second.size;
-    }
-    return hipSuccess;
+    return read_global(*loaded->second, name, address, size);
   });
 }

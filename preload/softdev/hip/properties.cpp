@@ -8,6 +8,7 @@
 #include <map>
 
 #include "hip/modules.hpp"
+#include "hip/visible_devices.hpp"
 
 namespace ktrace::softdev::hip {
 
@@ -32,7 +33,7 @@ int threads_per_cu(const Topology& topology) {
 // Tells one virtual device from another, and all of them from real ones.
 hipUUID uuid_of(int index) {
   hipUUID uuid{};
-  std::snprintf(uuid.bytes, sizeof uuid.bytes, "ktrace-soft-%03d", index);
+  std::memcpy(uuid.bytes, device_name(index).data(), sizeof uuid.bytes);
   return uuid;
 }
 
@@ -198,7 +199,7 @@ ComputeCapability capability_of(Arch arch) {
 
 hipDeviceProp_tR0600 properties_of(const DeviceState& device) {
   const Topology& topology = device.machine.topology();
-  const int index = device.machine.index();
+  const int index = device.number;
   const ComputeCapability capability = capability_of(device.machine.arch());
   hipDeviceProp_tR0600 properties{};
   std::snprintf(properties.name, sizeof properties.name, "%s", topology.product_name);

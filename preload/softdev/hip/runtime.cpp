@@ -15,6 +15,7 @@
 #include "hip/capture.hpp"
 #include "hip/fat_binary.hpp"
 #include "hip/libraries.hpp"
+#include "hip/visible_devices.hpp"
 
 namespace ktrace::softdev::hip {
 
@@ -38,8 +39,7 @@ int device_count_from_environment() {
   return static_cast<int>(count);
 }
 
-// A child of fork() gets a copy of the devices; it must not get a lock that
-// another thread held.
+// A child of fork() gets a copy of the devices; it must not get a lock that another thread held.
 void lock_before_fork() {
   Runtime& runtime = Runtime::get();
   for (const auto& device : runtime.devices) {
@@ -56,8 +56,7 @@ void unlock_after_fork() {
   }
 }
 
-// A tool that does not know ktrace_softdev_tool_thread is recognised by its
-// thread's name.
+// A tool that does not know ktrace_softdev_tool_thread is recognised by its thread's name.
 void detach_if_tool_thread() {
   char name[32] = "";
   if (pthread_getname_np(pthread_self(), name, sizeof name) == 0 && std::strncmp(name, "ktrace-", 7) == 0 &&
@@ -87,15 +86,15 @@ Runtime::Runtime()
     start_error = hipErrorNoDevice;
     return;
   }
-  const int count = device_count_from_environment();
-  start_error = count == 0 ? hipErrorNoDevice : hipSuccess;
-  for (int index = 0; index < count; ++index) {
-    devices.push_back(std::make_unique<DeviceState>(index, arch, registry));
+  for (const int number : visible_devices(device_count_from_environment())) {
+    const int index = static_cast<int>(devices.size());
+    devices.push_back(std::make_unique<DeviceState>(index, number, arch, registry));
     DeviceState& state = *devices.back();
     state.null_stream.device = index;
     state.null_stream.is_legacy = true;
     state.queue = registry.allocate(256, MemoryKind::internal, index);
   }
+  start_error = devices.empty() ? hipErrorNoDevice : hipSuccess;
 }
 
 Stream* Runtime::create_stream(int device_index, unsigned flags, int priority) {
@@ -205,8 +204,11 @@ void say(const char* format, ...) {
 }
 
 hipError_t finish_call(hipError_t error) {
-  if (error != hipSuccess) {
-    ThreadState::get().last_error = error;
+  ThreadState& thread = ThreadState::get();
+  thread.last_answer = error;
+  // Work that is not done yet is an answer and no failure.
+  if (error != hipSuccess && error != hipErrorNotReady) {
+    thread.last_error = error;
   }
   return error;
 }

@@ -1,5 +1,4 @@
-// The state behind the HIP calls: devices, streams, events, modules, and the
-// locks around them.
+// The state behind the HIP calls: devices, streams, events, modules, and the locks around them.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +63,8 @@ struct Module {
   std::map<std::string, std::unique_ptr<Function>> function_by_name;
 };
 
-// What a fault did to a device: every later call that needs the device returns
-// the error, until hipDeviceReset.
+// What a fault did to a device: every later call that needs the device returns the error, until
+// hipDeviceReset.
 struct DeviceFault {
   hipError_t error = hipSuccess;
   bool is_reported = false;  // the launch itself returned success, as on
@@ -73,11 +72,12 @@ struct DeviceFault {
 };
 
 struct DeviceState {
-  DeviceState(int index, Arch arch, MemoryRegistry& registry) : machine(index, arch, registry) {}
+  DeviceState(int index, int own_number, Arch arch, MemoryRegistry& registry)
+      : number(own_number), machine(index, arch, registry) {}
 
+  const int number;  // among all devices; the machine's index is among those that the process sees
   Device machine;
-  // Held by whoever enqueues to this device, so that a stream has one order;
-  // taken before Runtime::mutex.
+  // Held by whoever enqueues to this device, so that a stream has one order; taken before Runtime::mutex.
   std::mutex work_mutex;
   Stream null_stream;
   std::set<Stream*> streams;
@@ -96,15 +96,13 @@ struct MemoryPool {
   std::map<int, uint64_t> attributes;  // as the program set them
 };
 
-// A registered or allocated range as HIP tells about it, beyond what the
-// registry knows.
+// A registered or allocated range as HIP tells about it, beyond what the registry knows.
 struct MemoryNote {
   unsigned flags = 0;
   bool sync_memops = false;
 };
 
-// All state of the process. It is never destroyed: programs call HIP from
-// static destructors.
+// All state of the process. It is never destroyed: programs call HIP from static destructors.
 class Runtime {
  public:
   static Runtime& get();
@@ -130,17 +128,16 @@ class Runtime {
   uint64_t next_stream_id = 1;
   uint64_t next_capture_id = 1;
 
-  // The handle's object, null for an unknown handle. The null stream and the
-  // per-thread stream are the current device's. All need `mutex`.
+  // The handle's object, null for an unknown handle. The null stream and the per-thread stream are the
+  // current device's. All need `mutex`.
   Stream* find_stream(hipStream_t handle);
   Event* find_event(hipEvent_t handle);
   Function* find_function(hipFunction_t handle);
   Stream* create_stream(int device, unsigned flags, int priority);
   void destroy_stream(Stream* stream);
 
-  // When work that is enqueued to the stream now begins: after the stream's own
-  // work, and after that of the streams which the null stream's rules tie it
-  // to.
+  // When work that is enqueued to the stream now begins: after the stream's own work, and after that of the
+  // streams which the null stream's rules tie it to.
   Nanoseconds begin_time(const Stream& stream) const;
   // When everything enqueued to the device has finished.
   Nanoseconds idle_time(const DeviceState& device) const;
@@ -159,10 +156,12 @@ struct ThreadState {
     dim3 block;
     size_t shared_bytes;
     hipStream_t stream;
+    std::vector<char> arguments;  // of hipSetupArgument
   };
 
   int device = 0;
-  hipError_t last_error = hipSuccess;
+  hipError_t last_error = hipSuccess;   // the last failure
+  hipError_t last_answer = hipSuccess;  // of the last call, whatever it was
   int capture_mode = 0;
   std::vector<CallConfiguration> call_configurations;  // of <<<>>>
   std::vector<int> contexts;                           // devices, innermost last

@@ -2,6 +2,7 @@
 #include "hip/transfers.hpp"
 
 #include <cstring>
+#include <optional>
 
 #include "hip/memory.hpp"
 
@@ -11,9 +12,12 @@ namespace {
 
 bool is_known(hipMemcpyKind kind) { return kind <= hipMemcpyDefault || kind == hipMemcpyDeviceToDeviceNoCU; }
 
-bool is_device_memory(const Runtime& runtime, const void* pointer) {
+// The device whose memory the pointer is into, if it is a device's.
+std::optional<int> device_of(const Runtime& runtime, const void* pointer) {
   const auto allocation = runtime.registry.find(pointer);
-  return allocation && (allocation->kind == MemoryKind::device || allocation->kind == MemoryKind::internal);
+  const bool is_device =
+      allocation && (allocation->kind == MemoryKind::device || allocation->kind == MemoryKind::internal);
+  return is_device ? std::optional<int>(allocation->device) : std::nullopt;
 }
 
 uint8_t* place_in(const hipPitchedPtr& pointer, const hipPos& position, size_t layer, size_t row) {
@@ -87,7 +91,8 @@ hipError_t check_copy(const Runtime& runtime, const hipMemcpy3DParms& box) {
 }
 
 bool stays_on_device(const Runtime& runtime, const hipMemcpy3DParms& box) {
-  return is_device_memory(runtime, box.srcPtr.ptr) && is_device_memory(runtime, box.dstPtr.ptr);
+  const std::optional<int> source = device_of(runtime, box.srcPtr.ptr);
+  return source && source == device_of(runtime, box.dstPtr.ptr);
 }
 
 hipError_t run_copy(Runtime& runtime, Stream& stream, const hipMemcpy3DParms& box) {
@@ -106,8 +111,7 @@ hipError_t run_copy(Runtime& runtime, Stream& stream, const hipMemcpy3DParms& bo
   return hipSuccess;
 }
 
-// Unlike a copy, a fill must know its memory: host pointers that HIP did not
-// see are refused, as HIP does.
+// Unlike a copy, a fill must know its memory: host pointers that HIP did not see are refused, as HIP does.
 hipError_t check_fill(const Runtime& runtime, const hipMemsetParams& fill) {
   if (fill.dst == nullptr || !runtime.registry.find(fill.dst)) {
     return hipErrorInvalidValue;

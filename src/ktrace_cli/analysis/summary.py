@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ktrace_cli.analysis.unfinished import UnfinishedDispatch, find_unfinished
 from ktrace_cli.code_object.names import display_name
 from ktrace_cli.model import (
     ClockFit,
@@ -98,6 +99,7 @@ class Summary:
     losses: dict[str, int]
     devices: tuple[Device, ...]
     clocks: tuple[ClockFit, ...]
+    unfinished: tuple[UnfinishedDispatch, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return what `summary --json` prints; docs/reference/cli-summary.md promises its keys."""
@@ -109,6 +111,7 @@ class Summary:
             "losses": self.losses,
             "device": devices[0] if devices else {},
             "devices": devices,
+            "unfinished": [asdict(dispatch) for dispatch in self.unfinished],
         }
 
 
@@ -140,6 +143,7 @@ def summarize(timeline: Timeline) -> Summary:
         losses=timeline.losses.counted(),
         devices=timeline.devices,
         clocks=timeline.clocks,
+        unfinished=find_unfinished(timeline),
     )
 
 
@@ -263,4 +267,7 @@ def _device_json(device: Device, clocks: tuple[ClockFit, ...]) -> dict[str, Any]
         "core_hz": round(fit.core_hz) if fit else 0,
         "clock_method": fit.method if fit else "",
         "clock_residual_ns": round(fit.residual_ns, 3) if fit else 0.0,
+        "clock_residual_ns_by_xcc": {
+            str(xcc): round(ns, 3) for xcc, ns in (fit.residual_by_xcc if fit else ())
+        },
     }

@@ -22,6 +22,8 @@ from ktrace_cli.trace_file.file_kind import (
 from ktrace_cli.trace_file.mapping import Bytes
 
 _FAT_BINARY_SECTION: Final = ".hip_fatbin"
+_WRAPPER_SECTION: Final = ".hipFatBinSegment"
+_ARCHIVE_MAGIC: Final = b"HIPK"
 _ENTRY: Final = struct.Struct("<QQQ")
 _COUNT: Final = struct.Struct("<Q")
 _ANY_MAGIC: Final = re.compile(
@@ -102,6 +104,13 @@ def _read_elf_file(view: memoryview, name: str, contents: Contents) -> None:
         contents.images.append(Image(name, "", view))
         return
     sections = [s for s in elf.sections if s.name == _FAT_BINARY_SECTION and s.size]
+    wrappers = elf.section(_WRAPPER_SECTION)
+    if not sections and wrappers and bytes(elf.content(wrappers)[:4]) == _ARCHIVE_MAGIC:
+        raise CodeObjectError(
+            f"cannot read {name}: its GPU code is in kpack archives beside it",
+            why="its .hipFatBinSegment begins with HIPK; ktrace does not read those archives",
+            fix="give the code objects that were packed; `ktrace run` sees what HIP loads of them",
+        )
     if not sections:
         cut = elf.problems[0] if elf.problems else ""
         raise CodeObjectError(

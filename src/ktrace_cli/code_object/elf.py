@@ -14,6 +14,8 @@ SHT_NOTE: Final = 7
 SHT_NOBITS: Final = 8
 PT_NOTE: Final = 4
 
+_SHF_EXECINSTR = 4
+_PF_X = 1
 _MAGIC = b"\x7fELF"
 _CLASS_64 = 2
 _LITTLE_ENDIAN = 1
@@ -87,6 +89,7 @@ class Part:
     address: int
     align: int
     link: int = 0
+    is_executable: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,11 @@ class ElfFile:
     def content(self, part: Part) -> memoryview:
         """Return the part's bytes in the file."""
         return self.data[part.offset : part.offset + part.size]
+
+    def is_executable(self, address: int) -> bool:
+        """Return whether there is code at an address."""
+        parts = self.sections or self.segments
+        return any(p.is_executable and p.address <= address < p.address + p.size for p in parts)
 
     def section(self, name: str) -> Part | None:
         """Return the first section with this name."""
@@ -196,7 +204,8 @@ def _read_sections(data: memoryview, header: np.void, problems: list[str]) -> tu
             problems.append(_outside("section", name, begin, size, len(data)))
             begin = size = 0
         kind, address, align = (int(entry[key]) for key in ("type", "address", "align"))
-        parts.append(Part(name, kind, begin, size, address, align, int(entry["link"])))
+        has_code = bool(int(entry["flags"]) & _SHF_EXECINSTR)
+        parts.append(Part(name, kind, begin, size, address, align, int(entry["link"]), has_code))
     return tuple(parts)
 
 
@@ -218,7 +227,8 @@ def _read_segments(data: memoryview, header: np.void, problems: list[str]) -> tu
             problems.append(_outside("segment", "", begin, size, len(data)))
             continue
         kind, address, align = (int(entry[key]) for key in ("type", "address", "align"))
-        parts.append(Part("", kind, begin, size, address, align))
+        has_code = bool(int(entry["flags"]) & _PF_X)
+        parts.append(Part("", kind, begin, size, address, align, is_executable=has_code))
     return tuple(parts)
 
 

@@ -77,9 +77,25 @@ def read_markers(notes: Iterable[Note], *, has_addresses: bool) -> Markers:
     markers.edges = list(edges)
     for key in sorted(events):
         _add_event(markers, events[key], has_addresses=has_addresses)
+    _find_half_shared_units(markers)
     if not has_addresses:
         markers.kernels = []
     return markers
+
+
+def _find_half_shared_units(markers: Markers) -> None:
+    # A recorded event names its unit by the low half of the key.
+    units_by_half: dict[int, set[int]] = {}
+    for event in markers.events:
+        units_by_half.setdefault(event.unit_key & 0xFFFF_FFFF, set()).add(event.unit_key)
+    for units in units_by_half.values():
+        if len(units) > 1:
+            keys = " and ".join(f"{unit:016x}" for unit in sorted(units))
+            words = (
+                f"the unit keys {keys} have one low half: recorded events do not tell them apart"
+            )
+            for unit in units:
+                markers.conflicting_units.setdefault(unit, words)
 
 
 class _MalformedNoteError(Exception):

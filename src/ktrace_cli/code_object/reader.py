@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from ktrace_cli.code_object.contents import (
     Annotation,
-    Argument,
     CodeObject,
     Kernel,
-    TraceArgument,
     missing_ends,
 )
 from ktrace_cli.code_object.elf import (
@@ -35,11 +32,9 @@ from ktrace_cli.code_object.metadata import (
 from ktrace_cli.code_object.notes import Note, read_notes
 from ktrace_cli.code_object.symbols import Symbol, read_symbols
 from ktrace_cli.code_object.target import target_of
+from ktrace_cli.code_object.trace_argument import find_trace_argument
 from ktrace_cli.errors import CodeObjectError
 from ktrace_cli.trace_file import layout
-
-_POINTER_SIZE: Final = 8
-_TRACE_KINDS: Final = ("by_value", "global_buffer")
 
 
 def read_code_object(image: bytes | memoryview, origin: str = "code object") -> CodeObject:
@@ -70,10 +65,9 @@ def read_code_object(image: bytes | memoryview, origin: str = "code object") -> 
         )
     warnings += markers.conflicting_units.values()
     warnings += _ends_without_a_range(markers)
-    if homeless:
-        warnings.append(
-            f"{homeless} of {len(markers.kernels)} KERNEL notes point into no kernel's code"
-        )
+    are_found = all(kernel.code is not None for kernel in kernels)
+    left = sum(pc == 0 or elf.is_executable(pc) for pc in homeless) if are_found else 0
+    warnings += _homeless(left, len(homeless) - left, len(markers.kernels))
     return CodeObject(
         target=metadata.target or target_of(elf),
         is_loadable=is_loadable,
@@ -83,6 +77,18 @@ def read_code_object(image: bytes | memoryview, origin: str = "code object") -> 
         warnings=tuple(warnings),
         problems=(*elf.problems, *note_problems, *metadata_problems, *markers.problems),
     )
+
+
+def _homeless(left: int, lost: int, total: int) -> list[str]:
+    """Word what KERNEL notes that lie in no kernel's code mean."""
+    # Linking units that define one kernel keeps the code of the first, and of the others only what
+    # nobody can launch; or their code is gone, and the address is 0.
+    warnings = []
+    if left:
+        warnings.append(f"{left} of {total} KERNEL notes are of copies that linking left behind")
+    if lost:
+        warnings.append(f"{lost} of {total} KERNEL notes point into no kernel's code")
+    return warnings
 
 
 def _ends_without_a_range(markers: Markers) -> list[str]:
@@ -140,8 +146,8 @@ def _find_metadata(notes: Iterable[Note]) -> tuple[Metadata, list[str], list[str
 
 def _assemble(
     entries: Sequence[KernelMetadata], code_by_name: dict[str, range], markers: Markers
-) -> tuple[tuple[Kernel, ...], int]:
-    """Return the kernels, and the number of KERNEL notes that point into none of them."""
+) -> tuple[tuple[Kernel, ...], list[int]]:
+    """Return the kernels, and where KERNEL notes that point into none of them do point."""
     codes = [_code_of(entry, code_by_name) for entry in entries]
     markers_by_kernel, homeless = _markers_by_kernel(codes, markers.kernels)
     kernels = []
@@ -174,7 +180,7 @@ def _code_of(entry: KernelMetadata, code_by_name: dict[str, range]) -> range | N
 
 def _markers_by_kernel(
     codes: Sequence[range | None], markers: Sequence[KernelMarker]
-) -> tuple[dict[int, list[KernelMarker]], int]:
+) -> tuple[dict[int, list[KernelMarker]], list[int]]:
     # Kernels with identical code may share one address, and then its annotation too.
     kernels_by_start: dict[int, list[int]] = {}
     for index, code in enumerate(codes):
@@ -182,14 +188,15 @@ def _markers_by_kernel(
             kernels_by_start.setdefault(code.start, []).append(index)
     starts = sorted(kernels_by_start)
     markers_by_kernel: dict[int, list[KernelMarker]] = {}
-    homeless = 0
+    homeless = []
     for marker in markers:
         position = bisect_right(starts, marker.pc) - 1
         near = kernels_by_start[starts[position]] if position >= 0 else []
         holders = [index for index in near if marker.pc in (codes[index] or ())]
         for index in holders:
             markers_by_kernel.setdefault(index, []).append(marker)
-        homeless += not holders
+        if not holders:
+            homeless.append(marker.pc)
     return markers_by_kernel, homeless
 
 
@@ -199,7 +206,7 @@ def _annotation(
     if not found:
         return None
     marker = found[0]
-    argument, refusal = _trace_argument(entry, marker)
+    argument, refusal = find_trace_argument(entry, marker)
     contradiction = _contradiction(entry, found) or markers.conflicting_units.get(
         marker.unit_key, ""
     )
@@ -239,58 +246,3 @@ def _contradiction(entry: KernelMetadata, found: Sequence[KernelMarker]) -> str:
         if places != (first.arg_index, first.kernarg_offset):
             return "its notes name two trace arguments"
     return ""
-
-
-def _trace_argument(
-    entry: KernelMetadata, marker: KernelMarker
-) -> tuple[TraceArgument | None, str]:
-    """Return where the trace buffer's address goes, or why it can go nowhere."""
-    explicit = [argument for argument in entry.arguments if argument.is_explicit]
-    if not entry.lists_arguments:
-        return (
-            None,
-            "its metadata lists no arguments, so the place of the trace argument is unknown",
-        )
-    if not explicit:
-        return None, "its metadata lists no explicit argument; the trace argument is missing"
-    index = _argument_index(explicit, marker)
-    if index is None or index >= len(explicit):
-        return None, (
-            f"its note names {_place_in(marker)}; the metadata lists {len(explicit)} explicit "
-            "arguments and none there"
-        )
-    argument = explicit[index]
-    place = f"{index + 1} of {len(explicit)}, offset {argument.offset}"
-    label = f"trace argument {argument.name!r} ({place})"
-    if argument.size != _POINTER_SIZE or argument.value_kind not in _TRACE_KINDS:
-        return None, (
-            f"its {label} is {argument.value_kind} of {argument.size} bytes; it must be "
-            f"{' or '.join(_TRACE_KINDS)} of {_POINTER_SIZE}"
-        )
-    if argument.offset + _POINTER_SIZE > entry.resources.kernarg_bytes:
-        return None, (
-            f"its {label} lies outside the kernarg segment of {entry.resources.kernarg_bytes} bytes"
-        )
-    return TraceArgument(index, argument.offset), ""
-
-
-def _place_in(marker: KernelMarker) -> str:
-    parts = []
-    if marker.arg_index != layout.LAST_ARGUMENT:
-        parts.append(f"argument {marker.arg_index + 1}")
-    if marker.kernarg_offset != layout.LAST_ARGUMENT:
-        parts.append(f"offset {marker.kernarg_offset}")
-    return " at ".join(parts)
-
-
-def _argument_index(explicit: Sequence[Argument], marker: KernelMarker) -> int | None:
-    has_index = marker.arg_index != layout.LAST_ARGUMENT
-    if marker.kernarg_offset == layout.LAST_ARGUMENT:
-        return marker.arg_index if has_index else len(explicit) - 1
-    for index, argument in enumerate(explicit):
-        if argument.offset == marker.kernarg_offset and marker.arg_index in (
-            index,
-            layout.LAST_ARGUMENT,
-        ):
-            return index
-    return None

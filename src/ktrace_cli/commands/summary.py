@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ktrace_cli import console
 from ktrace_cli.analysis.summary import KernelSummary, Phase, summarize
+from ktrace_cli.analysis.unfinished import UnfinishedDispatch
 from ktrace_cli.code_object.names import shorten
 from ktrace_cli.commands.recording import (
     RecordingArgument,
@@ -47,6 +48,8 @@ def summary(
         console.data(describe_devices(timeline) + "\n")
         for kernel in result.kernels:
             _show(kernel)
+        for dispatch in result.unfinished:
+            _show_unfinished(dispatch)
     check_losses(timeline, strict=strict)
 
 
@@ -63,6 +66,19 @@ def _show(kernel: KernelSummary) -> None:
             f"partly active waves wrote {share:.1f} % of {counted(kernel.words, 'word')};"
             " there an event costs more\n"
         )
+
+
+def _show_unfinished(dispatch: UnfinishedDispatch) -> None:
+    head = f"{shorten(dispatch.kernel, 80)} dispatch {dispatch.dispatch}"
+    waves = f"{dispatch.unfinished_waves:,} of {counted(dispatch.waves, 'wave')} unfinished"
+    missing = f", {dispatch.missing_waves:,} more not begun" if dispatch.missing_waves else ""
+    console.data(f"\n{head}: {waves}{missing}\n")
+    for stack in dispatch.open:
+        place = " > ".join(f"`{name}`" for name in stack.names)
+        where = f"in {place}" if place else "with nothing open"
+        full = f"; the region of {stack.full_waves:,} was full before" if stack.full_waves else ""
+        since = format_duration(stack.since_ns)
+        console.data(f"  {counted(stack.waves, 'wave')} {where} (since {since}{full})\n")
 
 
 def _title(kernel: KernelSummary) -> str:

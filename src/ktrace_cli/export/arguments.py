@@ -16,6 +16,7 @@ _SLICE_FLAGS = {
     SliceFlag.TRUNCATED: "truncated",
     SliceFlag.CLAMPED: "clamped",
     SliceFlag.LONG_GAP: "length_uncertain",
+    SliceFlag.RUNNING: "unfinished",
 }
 _WAVE_FLAGS = {
     WaveFlag.UNFINISHED: "unfinished",
@@ -23,7 +24,9 @@ _WAVE_FLAGS = {
     WaveFlag.CLAMPED: "clamped",
     WaveFlag.MOVED: "moved",
     WaveFlag.LEFT_EARLY: "lanes_left_early",
+    WaveFlag.OVERWRITTEN: "first_words_overwritten",
 }
+_DISPATCH_FLAGS = {DispatchFlag.FILTERED: "filtered", DispatchFlag.UNFINISHED: "unfinished"}
 _WAVE_NUMBERS = ("wave", "xcc", "se", "cu", "simd", "hardware_slot", "words")
 _DISPATCH_NUMBERS = ("number", "launch", "device", "stream", "thread", "shared_bytes", "waves")
 
@@ -39,8 +42,9 @@ def annotate(timeline: Timeline, shown: TrackEvents, interned: Interned) -> Anno
     for name in _DISPATCH_NUMBERS:
         values = timeline.dispatches[name].astype(np.int64)
         annotations.add_numbers(shown.of_dispatch, interned.argument(name), values)
-    is_filtered = (timeline.dispatches["flags"] & DispatchFlag.FILTERED) != 0
-    annotations.add_flags(shown.of_dispatch[is_filtered], interned.argument("filtered"))
+    for of_dispatch, name in _DISPATCH_FLAGS.items():
+        is_flagged = (timeline.dispatches["flags"] & int(of_dispatch)) != 0
+        annotations.add_flags(shown.of_dispatch[is_flagged], interned.argument(name))
     for name in ("grid", "block"):
         sizes = timeline.dispatches[name]
         _add_axes(annotations, interned, shown.of_dispatch, name, sizes)
@@ -83,7 +87,7 @@ def _add_waves(
     _add_axes(annotations, interned, events, "workgroup", waves["block"])
     for name in _WAVE_NUMBERS:
         annotations.add_numbers(events, interned.argument(name), waves[name].astype(np.int64))
-    for name in ("dropped", "side_words"):
+    for name in ("dropped", "overwritten", "side_words"):
         has = np.flatnonzero(waves[name])
         counts = waves[name][has].astype(np.int64)
         annotations.add_numbers(events[has], interned.argument(name), counts)

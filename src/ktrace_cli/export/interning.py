@@ -9,7 +9,7 @@ import numpy as np
 from ktrace_cli.code_object.names import display_name
 from ktrace_cli.export.protobuf import Ints, message, number, text
 from ktrace_cli.export.track_events import Names
-from ktrace_cli.model import NONE, Timeline
+from ktrace_cli.model import NONE, SliceFlag, Timeline
 
 _EVENT_NAMES, _ARGUMENT_NAMES = 2, 3
 
@@ -59,7 +59,11 @@ def name_everything(timeline: Timeline, interned: Interned, *, by_kernel: bool) 
         group = timeline.waves["group"]
         roles = np.array([*of_event, interned.event_name("wave")], np.int64)
         of_wave = roles[np.where(group == NONE, len(of_event), group)]
-    return Names(_ints(of_event), of_wave, _ints(dispatches))
+    running = _ints(of_event)
+    is_running = (timeline.slices["flags"] & SliceFlag.RUNNING) != 0
+    for row in np.unique(timeline.slices["event"][is_running]).tolist():
+        running[row] = interned.event_name(f"{timeline.events[row].name} (unfinished)")
+    return Names(_ints(of_event), running, of_wave, _ints(dispatches))
 
 
 def _ints(values: list[int]) -> Ints:

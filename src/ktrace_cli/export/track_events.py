@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ktrace_cli.export.tracks import TrackTree, lane_tracks
-from ktrace_cli.model import Columns, Timeline, WaveFlag
+from ktrace_cli.model import Columns, SliceFlag, Timeline, WaveFlag
 from ktrace_cli.timeline.segments import Ints
 
 BEGIN, END, INSTANT = 1, 2, 3
@@ -36,6 +36,8 @@ class Names:
 
     of_event: Ints
     """Per row of Timeline.events."""
+    of_running: Ints
+    """Per row of Timeline.events: what is said where its dispatch was still running."""
     of_wave: Ints
     of_dispatch: Ints
 
@@ -103,7 +105,9 @@ def _shown(timeline: Timeline, tree: TrackTree, names: Names, timed: Ints) -> tu
     for name in ("begin_ns", "end_ns"):
         outer[name] = np.concatenate([dispatches[name], waves[name][timed]])
     inner["track"] = lane_tracks(tree, timeline)
-    inner["name"] = names.of_event[slices["event"]]
+    is_running = (slices["flags"] & SliceFlag.RUNNING) != 0
+    event = slices["event"]
+    inner["name"] = np.where(is_running, names.of_running[event], names.of_event[event])
     inner["begin_ns"], inner["end_ns"] = slices["begin_ns"], slices["begin_ns"] + slices["ns"]
     inner["depth"] = slices["depth"] + (slices["lane"] == 0)
 

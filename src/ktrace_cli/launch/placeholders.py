@@ -90,16 +90,17 @@ def fill_in(option: str, text: str, facts: Mapping[str, str]) -> str:
 
 
 def name_here(text: str, environment: Mapping[str, str]) -> str:
-    """Fill in the rest as a process with `environment` would; "" if its id is part of the name."""
+    """Fill in the rest as a process with `environment` does; "" where that is not known."""
     if "%pid%" in text or "%ppid%" in text:
         return ""
     text = text.replace("%rank%", _first(environment, RANK_VARIABLES) or "0")
     text = text.replace("%size%", _first(environment, SIZE_VARIABLES) or "1")
-    return re.sub(
-        rf"%env\{{({_VARIABLE})\}}%",
-        lambda match: _as_part_of_a_name(environment.get(match[1], "")),
-        text,
-    )
+    variables = re.findall(rf"%env\{{({_VARIABLE})\}}%", text)
+    if not all(environment.get(name) for name in variables):
+        return ""
+    for name in variables:
+        text = text.replace(f"%env{{{name}}}%", environment[name])
+    return text
 
 
 def _unknown(option: str, text: str, rest: str) -> UsageError:

@@ -128,7 +128,7 @@ def notes(result: RunResult) -> list[str]:
 
 
 def _what_was_seen(result: RunResult) -> str:
-    if not result.processes:
+    if all(process.is_bystander for process in result.processes):
         return "no process called HIP through a library that ktrace can see"
     if any(process.is_refused for process in result.processes):
         return "ktrace's settings were not understood, so it did not look"

@@ -97,6 +97,8 @@ def _decode(
             "long_gaps": read.long_gaps,
             "clamped_words": read.clamped,
             "stray_ends": paired.stray_ends,
+            "overwritten_begins": paired.overwritten_begins,
+            "overwritten_words": read.overwritten,
         },
     )
 

@@ -19,11 +19,13 @@ from ktrace_cli.timeline.losses import (
     count_out_of_window,
     count_recording,
     count_slices,
+    count_unfinished,
     count_unknown_clocks,
     count_unnamed,
     count_waves,
 )
 from ktrace_cli.timeline.names import Names, read_names
+from ktrace_cli.timeline.unfinished import keep_open
 from ktrace_cli.trace_file.layout import RecordFormat, WaveState
 from ktrace_cli.trace_file.recording import DispatchRecord, Recording
 
@@ -45,11 +47,13 @@ def build_timeline(recording: Recording) -> Timeline:
     set_wave_times(waves, dispatches, clock)
     lane_names, lane_place = lanes.sorted()
     slices, instants, values = join_events(parts, lane_place, clock)
+    keep_open(dispatches, waves, slices)
     flows, lost_flows = find_flows(slices, waves, dispatches, names.events, names.edges)
 
     losses = _count_before(recording, records, names, parts)
     losses.update(count_missing_waves(records))
     losses.update(count_waves(waves))
+    losses.update(count_unfinished(dispatches))
     losses.update(count_slices(slices))
     losses.update(count_unnamed(names.named, (waves["group"], slices["event"], instants["event"])))
     slack = np.array([host_clocks[int(d)].slack_ns for d in dispatches["device"]], np.int64)

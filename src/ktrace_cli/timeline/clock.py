@@ -100,16 +100,21 @@ def fit_clock(
         fits=(),
     )
     residual = np.abs(unfitted.to_ns(anchors["wave"], anchors["ticks"]) - ns)
-    fits = tuple(
-        ClockFit(
-            device=number,
-            method=host_clock.method,
-            core_hz=rates.get(number, 0.0) * 1e9,
-            residual_ns=float(residual[device[anchors["wave"]] == number].max(initial=0)),
+    xcc = waves["xcc"][anchors["wave"]]
+    fits = []
+    for number, host_clock in sorted(host_clocks.items()):
+        own = device[anchors["wave"]] == number
+        by_xcc = [(int(x), float(residual[own & (xcc == x)].max())) for x in np.unique(xcc[own])]
+        fits.append(
+            ClockFit(
+                device=number,
+                method=host_clock.method,
+                core_hz=rates.get(number, 0.0) * 1e9,
+                residual_ns=max((ns for _, ns in by_xcc), default=0.0),
+                residual_by_xcc=tuple(by_xcc),
+            )
         )
-        for number, host_clock in sorted(host_clocks.items())
-    )
-    return replace(unfitted, fits=fits)
+    return replace(unfitted, fits=tuple(fits))
 
 
 def _to_host(anchors: Columns, device: Ints, host_clocks: Mapping[int, HostClock]) -> Ints:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ktrace_cli.model import NONE, WAVE, Columns, WaveFlag
 from ktrace_cli.timeline.segments import join_rows
 from ktrace_cli.trace_file import layout
+from ktrace_cli.trace_file.layout import DispatchFlag
 from ktrace_cli.trace_file.recording import DispatchRecord
 
 HEADER_WORDS = layout.REGION_HEADER // layout.WORD.itemsize
@@ -34,6 +35,15 @@ class Headers:
     """layout.WAVE_EXTENT, one per row of `waves`."""
     region_words: NDArray[np.int64]
     """Words of each wave's region, its header included."""
+    is_eager: NDArray[np.bool_]
+    """Waves all of whose words are side words."""
+    is_ring: NDArray[np.bool_]
+    """Waves whose main words have the upper half of the region, again and again."""
+
+    @property
+    def side_end(self) -> NDArray[np.int64]:
+        """Number of the word behind the side words."""
+        return np.where(self.is_ring, self.region_words // 2, self.region_words)
 
     @property
     def is_torn(self) -> NDArray[np.bool_]:
@@ -75,16 +85,24 @@ def read_headers(dispatches: Sequence[DispatchRecord], first: int) -> Headers:
     waves["end_ticks"][is_begun] = waves["begin_ticks"][is_begun]
     waves["begin_ticks"][is_torn] = 0
     waves["end_ticks"][is_torn] = 0
-    waves["dropped"] = _dropped_words(raw, region_words[of], is_torn)
+    is_ring = (records["flags"][of] & DispatchFlag.RING) != 0
+    main, side = _attempted_words(raw, region_words[of], is_ring)
+    room = np.where(is_ring, region_words[of] // 2, region_words[of]) - HEADER_WORDS
+    dropped = np.maximum(np.where(is_ring, 0, main) + side - room, 0)
+    waves["dropped"] = np.where(is_torn, 0, dropped)
+    overwritten = np.maximum(main - region_words[of] // 2, 0)
+    waves["overwritten"] = np.where(is_ring & ~is_torn, overwritten, 0)
     flags = waves["flags"]
     flags[is_torn] |= np.uint16(WaveFlag.TORN)
     flags[is_begun] |= np.uint16(WaveFlag.UNFINISHED)
     flags[waves["dropped"] > 0] |= np.uint16(WaveFlag.DROPPED)
+    flags[waves["overwritten"] > 0] |= np.uint16(WaveFlag.OVERWRITTEN)
     flags[~is_torn & (raw["exec_begin"] != _ALL_LANES)] |= np.uint16(WaveFlag.PARTIAL)
     is_ended = ~is_torn & ~is_begun
     flags[is_ended & (raw["exec_end"] != raw["exec_begin"])] |= np.uint16(WaveFlag.LEFT_EARLY)
     flags[is_ended & _is_moved(raw)] |= np.uint16(WaveFlag.MOVED)
-    return Headers(waves, raw, extents, region_words[of])
+    is_eager = (records["flags"][of] & DispatchFlag.EAGER) != 0
+    return Headers(waves, raw, extents, region_words[of], is_eager, is_ring)
 
 
 def _read_place(waves: Columns, raw: NDArray[Any]) -> None:
@@ -128,11 +146,13 @@ def _is_torn(
     return np.asarray(wrong, np.bool_)
 
 
-def _dropped_words(
-    raw: NDArray[Any], region_words: NDArray[np.int64], is_torn: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """Return how many words each wave attempted beyond what its region holds."""
-    side = (region_words * 8 - 8 - raw["side_cursor"].astype(np.int32).astype(np.int64)) // 8
-    main = np.maximum(raw["main_cursor"].astype(np.int64) - layout.REGION_HEADER, 0) // 8
-    dropped = np.maximum(main + side - (region_words - HEADER_WORDS), 0)
-    return np.where(is_torn, 0, dropped)
+def _attempted_words(
+    raw: NDArray[Any], region_words: NDArray[np.int64], is_ring: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many main and side words each wave attempted."""
+    half = region_words // 2
+    begin = np.where(is_ring, half, HEADER_WORDS)
+    end = np.where(is_ring, half, region_words)
+    main = np.maximum(raw["main_cursor"].astype(np.int64) // 8 - begin, 0)
+    side = (end * 8 - 8 - raw["side_cursor"].astype(np.int32).astype(np.int64)) // 8
+    return main, side

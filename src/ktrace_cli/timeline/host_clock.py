@@ -24,7 +24,7 @@ class HostClock:
     """A line through clock samples."""
 
     method: str
-    """layout.ClockMethod in lower case: software, kfd or bounds."""
+    """layout.ClockMethod in lower case: software, hsa, kfd or bounds."""
     ticks: Ints
     """Of the reference clock, ascending; at least one."""
     host_ns: Ints
@@ -75,6 +75,9 @@ def fit_host_clock(
         KtraceError: neither the device nor its samples tell the clock's rate.
     """
     samples = samples[samples["method"] != ClockMethod.BOUNDS]
+    is_hsa = samples["method"] == ClockMethod.HSA
+    if is_hsa.any():  # other tools' kernel times go through it, too
+        samples = samples[is_hsa]
     samples = samples[np.argsort(samples["realtime"], kind="stable")]
     uncertainty = int(samples["uncertainty_ns"].max(initial=0))
     ticks, ns = _distant_samples(samples, uncertainty)

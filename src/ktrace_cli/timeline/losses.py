@@ -48,15 +48,22 @@ def count_waves(waves: Columns) -> Counter[str]:
         torn_waves=_count(flags, WaveFlag.TORN),
         truncated_waves=_count(flags, WaveFlag.DROPPED),
         dropped_words=int(waves["dropped"].sum(dtype=np.int64)),
+        overwritten_words=int(waves["overwritten"].sum(dtype=np.int64)),
         clamped_waves=_count(flags, WaveFlag.CLAMPED),
         moved_waves=_count(flags, WaveFlag.MOVED),
     )
 
 
+def count_unfinished(dispatches: Columns) -> Counter[str]:
+    """Count dispatches that were still running."""
+    return Counter(unfinished_dispatches=_count(dispatches["flags"], DispatchFlag.UNFINISHED))
+
+
 def count_slices(slices: Columns) -> Counter[str]:
-    """Count slices that were closed or clamped by us."""
+    """Count slices that were closed or clamped by us; those that were running are no loss."""
+    is_running = (slices["flags"] & SliceFlag.RUNNING) != 0
     return Counter(
-        unclosed_slices=_count(slices["flags"], SliceFlag.UNCLOSED),
+        unclosed_slices=_count(slices["flags"][~is_running], SliceFlag.UNCLOSED),
         clamped_slices=_count(slices["flags"], SliceFlag.CLAMPED),
     )
 

@@ -43,6 +43,8 @@ class Ranges:
     ranges: Columns
     """RANGE, in no order."""
     stray_ends: int
+    overwritten_begins: int
+    """Ends without a begin in waves that have lost their first words."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,11 @@ def pair_events(events: Columns, waves: Columns) -> Ranges:
     ranges = join_rows(RANGE, (nested, phases, tokens))
     ranges["wave"] = events["wave"][ranges["event"]]
     _set_flags(ranges, batch)
-    lone_ends = np.count_nonzero(kind == Kind.LONG_END)
-    strays = int(np.count_nonzero(is_stray) + lone_ends) + stray_phases + stray_stops
-    return Ranges(ranges, strays)
+    lone_ends = np.flatnonzero((kind == Kind.LONG_END) | is_stray)
+    strays = events["wave"][np.concatenate([lone_ends, stray_phases, stray_stops])]
+    is_overwritten = (waves["flags"][strays] & WaveFlag.OVERWRITTEN) != 0
+    overwritten = int(np.count_nonzero(is_overwritten))
+    return Ranges(ranges, len(strays) - overwritten, overwritten)
 
 
 def _nested(opens: Ints, partner: Ints, batch: _Batch) -> Columns:
@@ -190,8 +194,8 @@ def _unclosed_flags(waves: Columns, wave: Ints) -> NDArray[Any]:
     return np.where(is_dropped, SliceFlag.UNCLOSED | SliceFlag.TRUNCATED, SliceFlag.UNCLOSED)
 
 
-def _find_phases(nested: Columns, batch: _Batch) -> tuple[Columns, int]:
-    """Return the phases, and how many PHASE_ENDs end none.
+def _find_phases(nested: Columns, batch: _Batch) -> tuple[Columns, Ints]:
+    """Return the phases, and the PHASE_ENDs that end none.
 
     A phase lasts until the next PHASE or PHASE_END of the range that it began in, else to the end
     of that range, or of its wave.
@@ -200,7 +204,7 @@ def _find_phases(nested: Columns, batch: _Batch) -> tuple[Columns, int]:
     kind = events["kind"]
     rows = np.flatnonzero((kind == Kind.PHASE) | (kind == Kind.PHASE_END))
     if not len(rows):
-        return np.zeros(0, RANGE), 0
+        return np.zeros(0, RANGE), rows
     parent = _enclosing(rows, places)
     # Outside of any range, the wave's number, made negative, stands for the range.
     parent = np.where(parent >= 0, parent, -1 - events["wave"][rows])
@@ -209,7 +213,7 @@ def _find_phases(nested: Columns, batch: _Batch) -> tuple[Columns, int]:
     is_phase = kind[rows] == Kind.PHASE
     has_next = np.append(parent[1:] == parent[:-1], False)
     follows_phase = np.append(False, has_next[:-1] & is_phase[:-1])
-    stray = int(np.count_nonzero(~is_phase & ~follows_phase))
+    stray = rows[~is_phase & ~follows_phase]
 
     phases = np.zeros(int(np.count_nonzero(is_phase)), RANGE)
     phases["event"] = rows[is_phase]
@@ -262,14 +266,14 @@ def _enclosing(rows: Ints, places: Places) -> Ints:
     return result
 
 
-def _find_tokens(batch: _Batch) -> tuple[Columns, int]:
-    """Return the ranges from START to STOP, and how many STOPs stop nothing."""
+def _find_tokens(batch: _Batch) -> tuple[Columns, Ints]:
+    """Return the ranges from START to STOP, and the STOPs that stop nothing."""
     events = batch.events
     kind = events["kind"]
     begins = np.flatnonzero(kind == Kind.START)
     stops = np.flatnonzero(kind == Kind.STOP)
     end = np.full(len(begins), -1, np.int64)
-    stray = len(stops)
+    is_stray = np.ones(len(stops), np.bool_)
     if len(begins) and len(stops):
         key = (events["wave"][begins] << 32) | events["number"][begins]
         order = np.argsort(key, kind="stable")
@@ -280,7 +284,7 @@ def _find_tokens(batch: _Batch) -> tuple[Columns, int]:
         # The first STOP of a START counts; another one has nothing left to stop.
         started, first = np.unique(found[is_known], return_index=True)
         end[started] = stops[is_known][first]
-        stray -= len(started)
+        is_stray[np.flatnonzero(is_known)[first]] = False
     tokens = np.zeros(len(begins), RANGE)
     tokens["event"] = begins
     tokens["end_event"] = end
@@ -288,7 +292,7 @@ def _find_tokens(batch: _Batch) -> tuple[Columns, int]:
     tokens["begin_key"] = batch.places.of_event[begins] * 4 + 1
     tokens["begin_ticks"] = events["ticks"][begins]
     _end_at(tokens, end, batch)
-    return tokens, stray
+    return tokens, stops[is_stray]
 
 
 def _set_flags(ranges: Columns, batch: _Batch) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ktrace_cli.model import Columns
+from ktrace_cli.model import Columns, WaveFlag
 from ktrace_cli.timeline.events import NO_UNIT
 from ktrace_cli.timeline.headers import Headers
-from ktrace_cli.timeline.segments import Ints, run_starts, run_stops, run_sums
+from ktrace_cli.timeline.segments import Ints, match_nested, run_starts, run_stops, run_sums
 from ktrace_cli.trace_file.layout import Kind
 
 CLOCK_RANGE = np.int64(1) << 32
@@ -28,8 +28,10 @@ def continue_clocks(
 
     ANCHOR words in conflict with their wave become VALUE words.
     """
-    # LONG_BEGIN is written when its range ends, so its clock is no step of its stream.
-    rows = np.flatnonzero(events["kind"] != Kind.LONG_BEGIN)
+    # LONG_BEGIN is written when its range ends, so its clock is no step of its stream, but in an
+    # eager wave, which writes it when the range begins.
+    is_step = (events["kind"] != Kind.LONG_BEGIN) | headers.is_eager[events["wave"]]
+    rows = np.flatnonzero(is_step)
     if not len(rows):
         return 0, 0
     now, of = clock[rows], stream[rows]
@@ -41,6 +43,7 @@ def continue_clocks(
     step = (now - before) & (CLOCK_RANGE - 1)
     is_gap = step > CLOCK_RANGE // 2
     ticks = begin + run_sums(step, starts)
+    _count_back_from_end(ticks, is_gap, starts, of, headers)
     clamped = _repair_backward_steps(ticks, step, is_gap, starts, of, headers)
     wrong = _apply_anchors(ticks, events[rows], of, is_gap, headers)
     # What is no anchor is no event: its payload belongs to nothing.
@@ -48,6 +51,21 @@ def continue_clocks(
     events["ticks"][rows] = ticks
     events["is_after_gap"][rows] = is_gap
     return int(np.count_nonzero(is_gap)), clamped + len(wrong)
+
+
+def _count_back_from_end(
+    ticks: Ints, is_gap: NDArray[np.bool_], starts: Ints, of: Ints, headers: Headers
+) -> None:
+    """Put what a ring has kept as late as its wave's end allows: its begin is long ago."""
+    is_overwritten = (headers.waves["flags"][of[starts] >> 1] & WaveFlag.OVERWRITTEN) != 0
+    is_kept = is_overwritten & headers.is_ended[of[starts] >> 1] & (of[starts] % 2 == 0)
+    stops = run_stops(starts, len(ticks))
+    for run in np.flatnonzero(is_kept).tolist():
+        rows = slice(int(starts[run]), int(stops[run]))
+        end = int(headers.waves["end_ticks"][of[rows.start] >> 1])
+        late = (end - int(ticks[rows.stop - 1])) // int(CLOCK_RANGE) * int(CLOCK_RANGE)
+        ticks[rows] += max(late, 0)
+        is_gap[rows.start] = False
 
 
 def _repair_backward_steps(
@@ -129,26 +147,47 @@ def join_long_ranges(
     ends = np.flatnonzero(kind == Kind.LONG_END)
     if not len(begins) and not len(ends):
         return owners, 0
-    begin_rows, end_rows = _match_long_ranges(events, stream, begins, ends)
+    is_eager = headers.is_eager[events["wave"]]
+    begin_rows, end_rows = _match_long_ranges(
+        events, stream, begins[~is_eager[begins]], ends[~is_eager[ends]]
+    )
+    eager_begins, eager_ends = _match_eager_ranges(events, is_eager)
+    begin_rows = np.concatenate([begin_rows, eager_begins])
+    end_rows = np.concatenate([end_rows, eager_ends])
     kind[end_rows] = Kind.RANGE
     kind[begin_rows] = 0
-    events["duration"][end_rows] = (events["ticks"][end_rows] - clock[begin_rows]) & (
-        CLOCK_RANGE - 1
+    duration = events["ticks"][end_rows] - np.where(
+        is_eager[begin_rows], events["ticks"][begin_rows], clock[begin_rows]
     )
+    is_whole = is_eager[begin_rows]
+    events["duration"][end_rows] = np.where(is_whole, duration, duration & (CLOCK_RANGE - 1))
     begin = headers.waves["begin_ticks"][events["wave"]]
     # The begin has 32 bits. If the wave was running 2**32 cycles earlier, that may be the time.
     is_unclear = (
         events["ticks"][end_rows] - events["duration"][end_rows] - CLOCK_RANGE >= begin[end_rows]
     )
+    is_unclear &= ~is_whole
     events["is_unclear"][end_rows] = is_unclear
     unit = events["unit"]
     unit[end_rows] = np.where(unit[begin_rows] != NO_UNIT, unit[begin_rows], unit[end_rows])
     moved = np.arange(len(events))
     moved[begin_rows] = end_rows
 
-    lone = np.flatnonzero(kind == Kind.LONG_BEGIN)
+    lone = np.flatnonzero((kind == Kind.LONG_BEGIN) & ~is_eager)
     events["ticks"][lone] = begin[lone] + ((clock[lone] - begin[lone]) & (CLOCK_RANGE - 1))
     return moved[owners], int(np.count_nonzero(is_unclear))
+
+
+def _match_eager_ranges(events: Columns, is_eager: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Match begins and ends of each id as they nest: both were written at their time."""
+    kind = events["kind"]
+    rows = np.flatnonzero(is_eager & ((kind == Kind.LONG_BEGIN) | (kind == Kind.LONG_END)))
+    rows = rows[np.lexsort((rows, events["id"][rows], events["wave"][rows]))]
+    key = (events["wave"][rows] << 32) | events["id"][rows].astype(np.int64)
+    is_begin = kind[rows] == Kind.LONG_BEGIN
+    partner, _ = match_nested(is_begin, ~is_begin, run_starts(key))
+    matched = np.flatnonzero(is_begin & (partner >= 0))
+    return rows[matched], rows[partner[matched]]
 
 
 def _match_long_ranges(

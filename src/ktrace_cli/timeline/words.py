@@ -18,6 +18,7 @@ from ktrace_cli.model import Columns, WaveFlag
 from ktrace_cli.timeline.events import EVENT, NO_UNIT
 from ktrace_cli.timeline.headers import HEADER_WORDS, Headers
 from ktrace_cli.timeline.payloads import read_values
+from ktrace_cli.timeline.rings import find_remnants, number_rings, oldest_first
 from ktrace_cli.timeline.segments import Ints, join_rows, run_starts, run_stops
 from ktrace_cli.timeline.unwrap import CLOCK_RANGE, continue_clocks, join_long_ranges
 from ktrace_cli.trace_file import layout
@@ -40,6 +41,8 @@ class Events:
     torn_words: int
     stray_values: int
     long_gaps: int
+    overwritten: int
+    """Words without the ones before them that they need: payload at the begin of a ring."""
     clamped: int
     """Words whose clock contradicts those around them."""
 
@@ -49,6 +52,12 @@ def read_events(dispatches: Sequence[DispatchRecord], headers: Headers) -> Event
     raw = join_rows(layout.WORD, (d.words for d in dispatches))
     order, stream = _streams(raw, headers)
     events, is_value, is_torn = _classify(raw, order, stream, headers)
+    is_remnant = find_remnants(is_value, stream, headers)
+    overwritten = int(np.count_nonzero(is_remnant))
+    if overwritten:
+        kept = ~is_remnant
+        order, stream, events = order[kept], stream[kept], events[kept]
+        is_value, is_torn = is_value[kept], is_torn[kept]
     _count_words(stream, headers)
     owners, values, units, stray = read_values(raw.take(order), stream, is_value)
     events["unit"][units[0]] = units[1]
@@ -69,7 +78,17 @@ def read_events(dispatches: Sequence[DispatchRecord], headers: Headers) -> Event
     long_gaps += _finish_waves(events, headers)
     anchors = np.flatnonzero(events["kind"] == Kind.ANCHOR)
     torn = int(np.count_nonzero(is_torn))
-    return Events(events, owners, values, anchors, torn, stray, long_gaps, clamped)
+    return Events(
+        events=events,
+        owners=owners,
+        values=values,
+        anchors=anchors,
+        torn_words=torn,
+        stray_values=stray,
+        long_gaps=long_gaps,
+        overwritten=overwritten,
+        clamped=clamped,
+    )
 
 
 def _streams(raw: NDArray[Any], headers: Headers) -> tuple[Ints, Ints]:
@@ -82,7 +101,7 @@ def _streams(raw: NDArray[Any], headers: Headers) -> tuple[Ints, Ints]:
     tag = raw["tag"]
     is_usable = ~headers.is_torn[wave] & ((tag != 0) | headers.is_ended[wave])
     is_side = (tag & (layout.TAG_SPAN | layout.TAG_SIDE)) == layout.TAG_SIDE
-    main = np.flatnonzero(is_usable & ~is_side)
+    main = oldest_first(raw, np.flatnonzero(is_usable & ~is_side), wave, headers)
     side = np.flatnonzero(is_usable & is_side)
     # Side words grow downward, so the one at the highest address was the first.
     side = side[np.lexsort((-side, wave[side]))]
@@ -118,8 +137,9 @@ def _classify(
     kept = _kept_words(headers)
     place = order - (np.cumsum(kept) - kept)[wave]
     main_words = headers.extents["main_words"].astype(np.int64)[wave]
-    from_end = headers.region_words[wave] - kept[wave]
+    from_end = headers.side_end[wave] - kept[wave]
     events["number"] = place + np.where(place < main_words, HEADER_WORDS, from_end)
+    number_rings(events, stream, headers)
     return events, is_value, is_torn
 
 
@@ -142,7 +162,9 @@ def _merge(events: Columns, owners: Ints, values: Columns) -> tuple[Columns, Int
 def _count_words(stream: Ints, headers: Headers) -> None:
     count = len(headers.waves)
     headers.waves["words"] = np.bincount(stream >> 1, minlength=count)
-    headers.waves["side_words"] = np.bincount(stream[stream % 2 == 1] >> 1, minlength=count)
+    side_words = np.bincount(stream[stream % 2 == 1] >> 1, minlength=count)
+    # Those of an eager wave do not tell that some of its lanes were elsewhere.
+    headers.waves["side_words"] = np.where(headers.is_eager, 0, side_words)
 
 
 def _finish_waves(events: Columns, headers: Headers) -> int:

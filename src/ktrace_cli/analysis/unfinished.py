@@ -1,0 +1,102 @@
+"""Where the waves of dispatches that never ended stand: what is open in each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ktrace_cli.code_object.names import display_name
+from ktrace_cli.model import Columns, SliceFlag, Timeline, WaveFlag
+from ktrace_cli.trace_file.layout import DispatchFlag
+
+
+@dataclass(frozen=True)
+class OpenStack:
+    """Waves of one dispatch in which the same ranges are open."""
+
+    names: tuple[str, ...]
+    """The first one opened comes first; empty: nothing is open."""
+    waves: int
+    since_ns: int
+    """How long the last one of `names` has been open, or nothing was recorded: the longest."""
+    full_waves: int
+    """Of `waves`: their region was full, so that they may have gone on."""
+
+
+@dataclass(frozen=True)
+class UnfinishedDispatch:
+    """A dispatch that was recorded while it was still running."""
+
+    kernel: str
+    """Without return type and parameters."""
+    dispatch: int
+    """Number of the traced launch in its process, from 1."""
+    waves: int
+    """That have begun."""
+    unfinished_waves: int
+    missing_waves: int
+    """That are expected and have not begun."""
+    open: tuple[OpenStack, ...]
+    """Most waves first."""
+
+
+def find_unfinished(timeline: Timeline) -> tuple[UnfinishedDispatch, ...]:
+    """Describe all dispatches that were still running, in the order of their launches."""
+    rows = np.flatnonzero(timeline.dispatches["flags"] & DispatchFlag.UNFINISHED)
+    return tuple(_describe(timeline, int(row)) for row in rows)
+
+
+def _describe(timeline: Timeline, row: int) -> UnfinishedDispatch:
+    dispatch = timeline.dispatches[row]
+    first, count = int(dispatch["first_wave"]), int(dispatch["waves"])
+    numbers = np.arange(first, first + count)
+    is_running = (timeline.waves["flags"][numbers] & WaveFlag.UNFINISHED) != 0
+    running = numbers[is_running]
+    return UnfinishedDispatch(
+        kernel=display_name(timeline.kernels[dispatch["kernel"]].mangled),
+        dispatch=int(dispatch["number"]),
+        waves=count,
+        unfinished_waves=len(running),
+        missing_waves=max(int(dispatch["expected"]) - count, 0),
+        open=_open_stacks(timeline, running.tolist()),
+    )
+
+
+def _open_stacks(timeline: Timeline, waves: list[int]) -> tuple[OpenStack, ...]:
+    found: dict[tuple[str, ...], list[tuple[int, bool]]] = {}
+    for wave in waves:
+        names, since = _stack(timeline, wave)
+        is_full = bool(timeline.waves["flags"][wave] & WaveFlag.DROPPED)
+        found.setdefault(names, []).append((since, is_full))
+    stacks = [
+        OpenStack(
+            names=names,
+            waves=len(group),
+            since_ns=max(since for since, _ in group),
+            full_waves=sum(is_full for _, is_full in group),
+        )
+        for names, group in found.items()
+    ]
+    return tuple(sorted(stacks, key=lambda stack: (-stack.waves, stack.names)))
+
+
+def _stack(timeline: Timeline, wave: int) -> tuple[tuple[str, ...], int]:
+    """Return the names of what is open in a wave, outermost first, and for how long."""
+    first, last = np.searchsorted(timeline.slices["wave"], [wave, wave + 1])
+    slices = timeline.slices[first:last]
+    rows = slices[(slices["flags"] & SliceFlag.RUNNING) != 0]
+    end = int(timeline.waves["end_ns"][wave])
+    if not len(rows):
+        return (), end - _last_record(timeline, slices, wave)
+    rows = rows[np.lexsort((rows["depth"], rows["begin_ticks"]))]
+    names = tuple(timeline.events[event].name for event in rows["event"].tolist())
+    return names, end - int(rows["begin_ns"][-1])
+
+
+def _last_record(timeline: Timeline, slices: Columns, wave: int) -> int:
+    instants = timeline.instants
+    of_wave = instants["ns"][instants["wave"] == wave]
+    begin = int(timeline.waves["begin_ns"][wave])
+    ends = slices["begin_ns"] + slices["ns"]
+    return max(int(ends.max(initial=begin)), int(of_wave.max(initial=begin)))

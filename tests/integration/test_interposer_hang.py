@@ -1,0 +1,201 @@
+"""Kernels that never end (--hang): what their waves recorded is in the file, come what may."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ktrace_cli.analysis.summary import summarize
+from ktrace_cli.analysis.unfinished import UnfinishedDispatch
+from ktrace_cli.model import Timeline
+from ktrace_cli.timeline.build import build_timeline
+from ktrace_cli.trace_file import layout
+from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
+from ktrace_cli.trace_file.recording import Recording
+from support.hanging import PROGRAM, hanging_code_object
+from support.preloaded import Outcome, run_preloaded
+
+UNFINISHED = layout.STATUS.fields["unfinished_dispatches"][1]
+FLAGS = DispatchFlag.UNFINISHED | DispatchFlag.EAGER
+# The launch does not return on the software device, so that it needs a thread of its own.
+IN_A_THREAD = (
+    "threading.Thread(target=launch, daemon=True).start()\n"
+    "import struct, time\n"
+    "status = Path(os.environ['KTRACE_SESSION_DIR'], f'{os.getpid()}.status')\n"
+    "def unfinished():\n"
+    f"    return struct.unpack_from('<Q', status.read_bytes(), {UNFINISHED})[0]\n"
+)
+UNTIL_RECORDED = "while unfinished() == 0: os.sched_yield()\n"
+DEFAULT_SIGINT = "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+# Two of three waves of each of two workgroups wait.
+STACKS = (("mainloop", "wait_barrier"), ("mainloop", "wait_flag", "poll"))
+
+
+def run(script: str, folder: Path, hang_ms: int, target: str = "gfx942") -> Outcome:
+    program = [sys.executable, "-c", PROGRAM + script, hanging_code_object(target=target)]
+    environment = {"KTRACE_HANG_MS": str(hang_ms), "KTRACE_SOFT_ARCH": target}
+    return run_preloaded(program, folder, environment=environment)
+
+
+def stacks_of(recording: Recording) -> UnfinishedDispatch:
+    (dispatch,) = summarize(build_timeline(recording)).unfinished
+    return dispatch
+
+
+def assert_names_what_is_open(recording: Recording) -> None:
+    (dispatch,) = recording.dispatches
+    assert DispatchFlag(int(dispatch.record["flags"])) == FLAGS
+    found = stacks_of(recording)
+    assert (found.kernel, found.dispatch, found.waves) == ("spin", 1, 6)
+    assert (found.unfinished_waves, found.missing_waves) == (4, 0)
+    assert tuple(stack.names for stack in found.open) == STACKS
+    assert [(stack.waves, stack.full_waves) for stack in found.open] == [(2, 0), (2, 0)]
+    ended = dispatch.headers["state"] == WaveState.ENDED
+    assert ended.tolist() == [False, False, True] * 2
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+def test_an_interrupt_writes_what_never_ended_and_then_ends_the_program(
+    target: str, tmp_path: Path
+) -> None:
+    script = (
+        DEFAULT_SIGINT + "def interrupt():\n"
+        "    wait_until_it_hangs()\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt).start()\nlaunch()\n"
+    )
+
+    outcome = run(script, tmp_path, 60_000, target)
+
+    assert outcome.returncode == -signal.SIGINT
+    assert_names_what_is_open(outcome.recording)
+    assert outcome.status.unfinished_dispatches == 1
+    assert outcome.status.losses == {}
+
+
+def test_the_limit_writes_what_never_ended(tmp_path: Path) -> None:
+    script = IN_A_THREAD + UNTIL_RECORDED + "os.kill(os.getpid(), signal.SIGKILL)\n"
+
+    outcome = run(script, tmp_path, 100)
+
+    assert outcome.returncode == -signal.SIGKILL
+    assert_names_what_is_open(outcome.recording)
+    assert outcome.status.unfinished_dispatches == 1
+
+
+def test_a_dispatch_that_ends_after_all_is_whole(tmp_path: Path) -> None:
+    script = (
+        "runner = threading.Thread(target=launch)\n"
+        + IN_A_THREAD.replace("threading.Thread(target=launch, daemon=True)", "runner")
+        + UNTIL_RECORDED
+        + "words[0] = 1\nrunner.join()\n"
+        "while unfinished() == 1: os.sched_yield()\n"
+    )
+
+    outcome = run(script, tmp_path, 100)
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    recording = outcome.recording
+    (dispatch,) = recording.dispatches
+    assert DispatchFlag(int(dispatch.record["flags"])) == DispatchFlag.EAGER
+    assert dispatch.headers["state"].tolist() == [WaveState.ENDED] * 6
+    assert int(recording.end["dispatches"]) >= 2  # chunks
+    assert (outcome.status.unfinished_dispatches, outcome.status.losses) == (0, {})
+    timeline = build_timeline(recording)
+    assert timeline.losses.counted() == {}
+    assert sorted(name for name in names_of(timeline) if name != "k_tile") == sorted(
+        ["mainloop"] * 6 + ["wait_flag"] * 2 + ["poll"] * 2 + ["wait_barrier"] * 2
+    )
+
+
+def names_of(timeline: Timeline) -> list[str]:
+    return [timeline.events[row].name for row in timeline.slices["event"].tolist()]
+
+
+@pytest.mark.parametrize("way", ["sys.exit(5)", "os._exit(5)"])
+def test_an_exit_writes_what_still_runs(way: str, tmp_path: Path) -> None:
+    outcome = run(f"{IN_A_THREAD}wait_until_it_hangs()\n{way}\n", tmp_path, 60_000)
+
+    assert outcome.returncode == 5
+    assert_names_what_is_open(outcome.recording)
+    assert outcome.status.losses == {}
+
+
+def test_the_program_s_own_handler_is_called(tmp_path: Path) -> None:
+    script = (
+        "def stop(number, frame):\n    print('stopped by', number, flush=True)\n    os._exit(9)\n"
+        "signal.signal(signal.SIGTERM, stop)\n"
+        + IN_A_THREAD
+        + "wait_until_it_hangs()\nos.kill(os.getpid(), signal.SIGTERM)\n"
+        "while True: signal.pause()\n"
+    )
+
+    outcome = run(script, tmp_path, 60_000)
+
+    assert (outcome.returncode, outcome.stdout) == (9, "stopped by 15\n")
+    assert_names_what_is_open(outcome.recording)
+
+
+def test_a_crash_writes_what_still_runs(tmp_path: Path) -> None:
+    script = f"{IN_A_THREAD}wait_until_it_hangs()\nctypes.string_at(0)\n"
+
+    outcome = run(script, tmp_path, 60_000)
+
+    assert outcome.returncode == -signal.SIGSEGV
+    assert_names_what_is_open(outcome.recording)
+
+
+def test_what_the_program_ignores_does_not_end_it(tmp_path: Path) -> None:
+    script = (
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        + IN_A_THREAD
+        + UNTIL_RECORDED
+        + "os.kill(os.getpid(), signal.SIGHUP)\nprint('alive')\nos._exit(0)\n"
+    )
+
+    outcome = run(script, tmp_path, 100)
+
+    assert (outcome.returncode, outcome.stdout) == (0, "alive\n")
+
+
+def test_a_child_of_fork_ends_by_a_signal_at_once(tmp_path: Path) -> None:
+    script = (
+        "import time\nwords[0] = 1\nlaunch()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n    signal.pause()\n"
+        "begin = time.monotonic()\nos.kill(child, signal.SIGTERM)\n"
+        "print(os.waitpid(child, 0)[1], time.monotonic() - begin < 0.9)\n"
+    )
+
+    outcome = run(script, tmp_path, 60_000)
+
+    assert (outcome.returncode, outcome.stdout) == (0, "15 True\n")
+
+
+def test_ktrace_run_and_its_summary_say_what_never_ended(tmp_path: Path) -> None:
+    script = IN_A_THREAD + UNTIL_RECORDED + "os._exit(3)\n"
+    program = [sys.executable, "-c", PROGRAM + script, hanging_code_object()]
+    output = tmp_path / "run.bin"
+    ktrace = [sys.executable, "-m", "ktrace_cli"]
+    environment = {name: value for name, value in os.environ.items() if name != "KTRACE_DEVICE"}
+
+    traced = subprocess.run(
+        [*ktrace, "run", "--device", "soft", "--hang", "0.1", "-o", output, "--", *program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    shown = subprocess.run([*ktrace, "summary", output], capture_output=True, text=True, check=True)
+
+    assert traced.returncode == 3
+    assert "1 dispatch was recorded while still running" in traced.stderr
+    assert shown.stdout.split("\n\n")[-1].splitlines()[0] == (
+        "spin dispatch 1: 4 of 6 waves unfinished"
+    )
+    assert [line.split(" (since ")[0] for line in shown.stdout.splitlines()[-2:]] == [
+        "  2 waves in `mainloop` > `wait_barrier`",
+        "  2 waves in `mainloop` > `wait_flag` > `poll`",
+    ]
