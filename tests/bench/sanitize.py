@@ -52,6 +52,9 @@ def main() -> None:
         if bench is None:
             sys.exit("there is no C++ compiler")
         for number, (name, (launches, environment)) in enumerate(CASES.items()):
+            # --hang reads what a kernel is writing: that race is its purpose.
+            if sanitizer == "thread" and "KTRACE_HANG_MS" in environment:
+                continue
             common = {"STAND_IN_ASYNC": "1", "KTRACE_WORDS": "64", **OPTIONS}
             launched = bench.run(
                 Path(root, str(number)),

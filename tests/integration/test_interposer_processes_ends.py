@@ -199,3 +199,27 @@ def test_a_program_without_annotated_kernels_gets_no_thread(tmp_path: Path) -> N
     outcome = run_script(script, tmp_path)
 
     assert (outcome.returncode, outcome.stdout) == (0, "[]\n")
+
+
+def test_a_launch_from_a_library_s_constructor_does_not_hang(tmp_path: Path) -> None:
+    # dlopen holds the loader's lock meanwhile, which the first call of HIP in a new thread takes.
+    source = tmp_path / "constructor.c"
+    source.write_text(
+        "#include <stdlib.h>\n"
+        "__attribute__((constructor)) static void begin(void) {\n"
+        '  ((void (*)(void))strtoull(getenv("CALLBACK"), NULL, 10))();\n'
+        "}\n"
+    )
+    library = compile_c(source, tmp_path / "constructor.so")
+
+    outcome = run_script(
+        "host = Host(open_hip(), SAXPY)\n"
+        "work = ctypes.CFUNCTYPE(None)(lambda: print(host.launch(), flush=True))\n"
+        "os.environ['CALLBACK'] = str(ctypes.cast(work, ctypes.c_void_p).value)\n"
+        f"ctypes.CDLL({str(library)!r})\nprint(host.is_right())",
+        tmp_path,
+    )
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "0\nTrue\n", "")
+    assert len(outcome.recording.dispatches) == 1
+    assert outcome.status.is_closed

@@ -82,8 +82,6 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Probe:
             *(INTERPOSER / f"{name}.cpp" for name in SOURCES),
             "-ldl",
             "-lpthread",
-            # What the probe never calls may need sources that would stand in front of its own calls.
-            "-Wl,--unresolved-symbols=ignore-all",
             "-o",
             path,
         ],
