@@ -68,6 +68,7 @@ int add_caller(dl_phdr_info* object, std::size_t, void* data) {
   return 0;
 }
 
+// Caller holds the lock: two threads that write to one page would take the permission from each other.
 void write_slot(const Caller& caller, void** place, void* function) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto address = reinterpret_cast<std::uintptr_t>(place);
@@ -81,7 +82,7 @@ void write_slot(const Caller& caller, void** place, void* function) {
 }  // namespace
 
 // What the loader knows is copied first: it may not be asked for functions while it lists its objects.
-void bind_callers(const FunctionForCaller& function_for) {
+void bind_callers(std::mutex& writing, const FunctionForCaller& function_for) {
   std::vector<Caller> callers;
   dl_iterate_phdr(add_caller, &callers);
   for (const Caller& caller : callers) {
@@ -89,7 +90,10 @@ void bind_callers(const FunctionForCaller& function_for) {
     if (!handle) continue;
     if (caller.object.path.empty() || object_of_handle(handle).base == caller.object.base)
       for (const Slot& slot : caller.slots)
-        if (void* function = function_for(caller.object, slot.name)) write_slot(caller, slot.place, function);
+        if (void* function = function_for(caller.object, slot.name)) {
+          const std::lock_guard lock(writing);
+          write_slot(caller, slot.place, function);
+        }
     dlclose(handle);
   }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <string>
 
 #include "loader.hpp"
@@ -16,6 +17,7 @@ namespace ktrace {
 using FunctionForCaller = std::function<void*(const LoadedObject& caller, const char* name)>;
 
 // Changes every place that still holds one of our exported functions, or will as soon as it is first used.
-void bind_callers(const FunctionForCaller& function_for);
+// `writing` is held while one is changed, and at no other time.
+void bind_callers(std::mutex& writing, const FunctionForCaller& function_for);
 
 }  // namespace ktrace

@@ -22,6 +22,7 @@ using FileId = std::pair<dev_t, ino_t>;
 // Never destroyed: hooks run until the last instruction of the process.
 struct Libraries {
   std::shared_mutex mutex;
+  std::mutex writing;  // of callers' slots; nothing else is done with it in hand
   HipLibrary entries[most_hip_libraries];
   std::atomic<int> count{0};
   std::atomic<int> copies{0};         // those past the most, too
@@ -153,7 +154,7 @@ Binding binding_in_scope(const LoadedObject& caller, const char* name) {
 std::optional<Binding> bind_new_callers(const char* called) {
   std::optional<Binding> of_call;
   bool agree = true;
-  bind_callers([&](const LoadedObject& caller, const char* name) -> void* {
+  bind_callers(libraries().writing, [&](const LoadedObject& caller, const char* name) -> void* {
     const Binding binding = binding_in_scope(caller, name);
     if (!binding.function) return nullptr;
     if (std::strcmp(name, called) == 0) {
@@ -229,9 +230,16 @@ Binding binding_of_caller(const void* return_address, const char* name) {
   return binding_in_scope(object_of(return_address), name);
 }
 
-void lock_hip_libraries_for_fork() { libraries().mutex.lock(); }
-void unlock_hip_libraries_in_parent() { libraries().mutex.unlock(); }
+void lock_hip_libraries_for_fork() {
+  libraries().mutex.lock();
+  libraries().writing.lock();
+}
+void unlock_hip_libraries_in_parent() {
+  libraries().writing.unlock();
+  libraries().mutex.unlock();
+}
 void renew_hip_libraries_lock_in_child() {
+  libraries().writing.unlock();
   new (&libraries().mutex) std::shared_mutex;
   libraries().unseen.unbound.restart_in_child();
   libraries().unseen.unhooked.restart_in_child();

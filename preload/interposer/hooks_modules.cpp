@@ -132,8 +132,7 @@ KTRACE_HOOK(hipGetProcAddress,
 KTRACE_HOOK(hipGetProcAddress_spt,
             (const char* name, void** function, int version, std::uint64_t flags, int* query),
             (name, function, version, flags, query), replace_by_hook(name, function, hip))
-KTRACE_HOOK(hipGetDriverEntryPoint,
-            (const char* name, void** function, unsigned long long flags, int* query),
+KTRACE_HOOK(hipGetDriverEntryPoint, (const char* name, void** function, unsigned long long flags, int* query),
             (name, function, flags, query), replace_by_hook(name, function, hip))
 KTRACE_HOOK(hipGetDriverEntryPoint_spt,
             (const char* name, void** function, unsigned long long flags, int* query),

@@ -46,6 +46,7 @@ void Recorder::start_writer(const HipLibrary& hip) {
 }
 
 void Recorder::add(PendingDispatch pending) {
+  if (m_is_closing) return lose_late(pending);  // a thread that goes on launching must not hold up the end
   const HipLibrary& hip = *pending.hip;
   Device& device = *pending.device;
   if (device.is_first_use()) {
@@ -316,10 +317,14 @@ void Recorder::lose_outstanding() {
 void Recorder::lose_late() {
   std::vector<PendingDispatch> late;
   m_queue.take(&late);
-  for (const PendingDispatch& pending : late)
-    if (!pending.is_discarded)
-      m_losses->add(KTRACE_LOSS_NOT_FINISHED, pending.kernel->metadata.name,
-                    "it was launched after the recording was closed");
+  for (const PendingDispatch& pending : late) lose_late(pending);
+}
+
+void Recorder::lose_late(const PendingDispatch& pending) {
+  if (pending.is_discarded) return;
+  if (m_hang) m_hang->withdraw(pending.record.dispatch);
+  m_losses->add(KTRACE_LOSS_NOT_FINISHED, pending.kernel->metadata.name,
+                "it was launched after the recording was closed");
 }
 
 void Recorder::finish() {
@@ -369,7 +374,10 @@ void Recorder::close() {
     m_deadline_ns = now_ns() + close_limit_ns;
     m_is_closing = true;
     m_changed.notify_all();
-    if (!m_is_running) return m_status->set_flag(KTRACE_STATUS_CLOSED);
+  }
+  if (!m_is_running) {  // no launch has returned yet, but one may be hanging
+    if (m_hang) m_hang->record_all();
+    return finish();
   }
   // A little longer than the writer waits itself. If it hangs in a call of HIP the file stays without its
   // end.

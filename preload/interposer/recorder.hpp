@@ -59,6 +59,7 @@ class Recorder {
   void note_processed(const PendingDispatch& pending);
   void start_writer(const HipLibrary& hip);
   void lose_late();
+  void lose_late(const PendingDispatch& pending);
   bool record(const PendingDispatch& pending, CopiedDispatch copied);
   bool append_dispatch(const PendingDispatch& pending, CopiedDispatch copied);
   void lose_outstanding();

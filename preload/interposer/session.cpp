@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 
 #include "exit_hook.hpp"
 #include "program.hpp"
@@ -69,8 +70,7 @@ Session* Session::of_this_process(const HipLibrary& hip, const char* call) noexc
       }
     }
     Session* session = the_session;
-    if (session && session->m_is_new_in_child && session->m_is_new_in_child.exchange(false))
-      session->begin_in_child(hip);
+    if (session && session->m_is_new_in_child) session->begin_in_child(hip);
     if (session && hip.is_software()) session->m_status.set_flag(KTRACE_STATUS_SOFTWARE_DEVICE);
     if (session && begins_hip(call) && !session->m_has_hip_begun) session->m_has_hip_begun = true;
     if (session) session->count_unseen_libraries();
@@ -113,9 +113,13 @@ void Session::count_unseen_libraries() {
     m_status.count(&ktrace_status::unhooked_copies, count);
 }
 
+// Other threads of the child wait: what they count belongs in the file.
 void Session::begin_in_child(const HipLibrary& hip) {
+  const std::lock_guard lock(start_mutex());
+  if (!m_is_new_in_child) return;
   open_status();
   m_selection.begin(hip);
+  m_is_new_in_child = false;
 }
 
 // HIP was initialised before its first call came here, so this runs before its own end at exit.
@@ -213,6 +217,7 @@ void Session::unlock_in_parent() {
 // are not: their objects are left behind as they are, because a thread that is gone may have been in the
 // middle of changing them.
 void Session::restart_in_child() {
+  new (&start_mutex()) std::mutex;
   m_losses.clear_in_child();
   m_selection.restart_in_child();
   m_selection.unlock_after_fork();

@@ -101,7 +101,7 @@ void Status::add_dispatch() { add(&m_status->counts.dispatches, 1); }
 void Status::add_claim_launch() { add(&m_status->claim_launches, 1); }
 void Status::add_grown_launch() { add(&m_status->grown_launches, 1); }
 void Status::add_dropped_words(std::uint64_t count) { add(&m_status->dropped_words, count); }
-void Status::count(ktrace_u64 ktrace_status::*counter, std::uint64_t amount) {
+void Status::count(ktrace_u64 ktrace_status::* counter, std::uint64_t amount) {
   add(&(m_status->*counter), amount);
 }
 void Status::add_bytes(std::uint64_t count) { add(&m_status->bytes, count); }

@@ -22,7 +22,7 @@ class Status {
   void restart_in_child();
 
   void add_code_object(std::uint64_t annotated_kernels);
-  std::uint64_t add_launch();  // returns its number, from 1
+  std::uint64_t add_launch();                       // returns its number, from 1
   std::uint64_t add_launches(std::uint64_t count);  // returns the number of the last one
   void add_annotated_launch();
   void add_unselected_launch();
@@ -34,7 +34,7 @@ class Status {
   void add_grown_launch();
   void add_dropped_words(std::uint64_t count);
   void add_loss(ktrace_loss_reason reason, std::uint64_t count);
-  void count(ktrace_u64 ktrace_status::*counter, std::uint64_t amount = 1);
+  void count(ktrace_u64 ktrace_status::* counter, std::uint64_t amount = 1);
   void add_bytes(std::uint64_t count);
   void set_flag(ktrace_status_flag flag);
   void set_output(const std::string& path);

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -60,6 +61,30 @@ struct Totals {
 const Totals totals;
 
 int answer() { return ++calls, 0; }
+
+// What a reset of the device frees.
+struct Memory {
+  std::mutex mutex;
+  std::set<void*> all;
+};
+Memory& memory_in_use() {
+  static auto* memory = new Memory;
+  return *memory;
+}
+
+void* allocate(std::size_t size) {
+  void* memory = std::malloc(size);
+  const std::lock_guard lock(memory_in_use().mutex);
+  return *memory_in_use().all.insert(memory).first;
+}
+
+int release(void* memory) {
+  {
+    const std::lock_guard lock(memory_in_use().mutex);
+    memory_in_use().all.erase(memory);
+  }
+  return std::free(memory), answer();
+}
 
 struct Event {
   std::mutex mutex;
@@ -176,15 +201,15 @@ STAND_IN_EXPORT int hipGetLastError() { return answer(); }
 STAND_IN_EXPORT int hipPeekAtLastError() { return answer(); }
 STAND_IN_EXPORT const char* hipGetErrorName(int) { return "hipErrorOther"; }
 STAND_IN_EXPORT int hipMalloc(void** memory, std::size_t size) {
-  *memory = std::malloc(size);
+  *memory = allocate(size);
   std::memset(*memory, 0xcd, size);  // what was there before
   return answer();
 }
-STAND_IN_EXPORT int hipFree(void* memory) { return std::free(memory), answer(); }
+STAND_IN_EXPORT int hipFree(void* memory) { return release(memory); }
 STAND_IN_EXPORT int hipHostMalloc(void** memory, std::size_t size, unsigned) {
-  return *memory = std::malloc(size), answer();
+  return *memory = allocate(size), answer();
 }
-STAND_IN_EXPORT int hipHostFree(void* memory) { return std::free(memory), answer(); }
+STAND_IN_EXPORT int hipHostFree(void* memory) { return release(memory); }
 STAND_IN_EXPORT int hipMemcpyAsync(void* to, const void* from, std::size_t size, int kind, void* stream) {
   (kind == 2 ? bytes_to_host : bytes_to_device) += size;
   stream_of(stream).add([=] { std::memcpy(to, from, size); });
@@ -252,6 +277,13 @@ STAND_IN_EXPORT int hipStreamWaitEvent(void* stream, void* event, unsigned) {
   });
   return answer();
 }
+// The caller has no work under way, except for what he does not know of. Streams and events stay.
+STAND_IN_EXPORT int hipDeviceReset() {
+  if (settings().is_async) null_stream().wait();
+  const std::lock_guard lock(memory_in_use().mutex);
+  for (void* memory : memory_in_use().all) std::free(memory);
+  return memory_in_use().all.clear(), answer();
+}
 STAND_IN_EXPORT int hipStreamBeginCapture(void*, int) { return answer(); }
 STAND_IN_EXPORT int hipStreamEndCapture(void*, void** graph) { return *graph = nullptr, answer(); }
 STAND_IN_EXPORT int hipStreamIsCapturing(void*, int* status) { return *status = 0, answer(); }
@@ -261,6 +293,7 @@ STAND_IN_EXPORT int hipModuleLoadData(void** module, const void*) {
 STAND_IN_EXPORT int hipModuleGetFunction(void** function, void*, const char*) {
   return *function = std::malloc(1), answer();
 }
+STAND_IN_EXPORT int hipModuleUnload(void* module) { return std::free(module), answer(); }
 // The function's name is not looked at: an annotated kernel has its buffer in its fifth argument.
 STAND_IN_EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                           unsigned, void* stream, void** params, void**) {

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ktrace_cli.launch.native import INTERPOSER, native_library
 from ktrace_cli.launch.status import ProcessStatus, read_statuses
+from support.sanitizer import sanitizer_runtime
 
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests" / "support"
@@ -45,7 +46,7 @@ class Bench:
             command,
             env={
                 **inherited,
-                "LD_PRELOAD": ":".join(map(str, preloads)),
+                "LD_PRELOAD": ":".join(map(str, (*sanitizer_runtime(), *preloads))),
                 "KTRACE_SESSION_DIR": str(folder),
                 "KTRACE_OUTPUT": str(folder / "run.bin"),
                 **(environment or {}),

@@ -239,9 +239,20 @@ Graph* graph_of(void* handle) {
 }
 
 int keep(void** handle, std::shared_ptr<Graph> graph) {
+  const Lock lock(mutex);
   *handle = graph.get();
   graphs[graph.get()] = std::move(graph);
   return answer();
+}
+
+int forget(void* handle) {
+  const Lock lock(mutex);
+  return graphs.erase(handle), answer();
+}
+
+int clone(void** handle, void* original) {
+  const Lock lock(mutex);
+  return keep(handle, graph_of(original)->clone());
 }
 
 void run_graph(const Graph& graph, void* stream) {
@@ -348,6 +359,7 @@ FAKE_EXPORT int hipStreamCreateWithFlags(void** stream, unsigned) {
   return *stream = streams.back().get(), answer();
 }
 FAKE_EXPORT int hipStreamSynchronize(void* handle) {
+  const Lock lock(mutex);
   if (stream_of(handle).captured) return refuse_in_capture(), answer(capture_unsupported);
   return run_all(), answer();
 }
@@ -391,6 +403,7 @@ FAKE_EXPORT int hipStreamBeginCaptureToGraph(void* stream, void* graph, const vo
   return stream_of(stream).captured = graphs[graph], stream_of(stream).is_valid = true, answer();
 }
 FAKE_EXPORT int hipStreamBeginCapture(void* stream, int) {
+  const Lock lock(mutex);
   void* graph = nullptr;
   keep(&graph, std::make_shared<Graph>());
   return hipStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0, 0);
@@ -414,12 +427,11 @@ FAKE_EXPORT int hipStreamGetCaptureInfo_v2(void* stream, int* status, unsigned l
 }
 
 FAKE_EXPORT int hipGraphCreate(void** graph, unsigned) { return keep(graph, std::make_shared<Graph>()); }
-FAKE_EXPORT int hipGraphClone(void** graph, void* original) {
-  return keep(graph, graph_of(original)->clone());
-}
-FAKE_EXPORT int hipGraphDestroy(void* graph) { return graphs.erase(graph), answer(); }
+FAKE_EXPORT int hipGraphClone(void** graph, void* original) { return clone(graph, original); }
+FAKE_EXPORT int hipGraphDestroy(void* graph) { return forget(graph); }
 FAKE_EXPORT int hipGraphAddKernelNode(void** node, void* graph, const void*, std::size_t,
                                       const KernelParams* params) {
+  const Lock lock(mutex);
   Node* added = graph_of(graph)->add(kernel_node);
   return *node = added, answer(added->kernel.set(*params) ? 0 : invalid_value);
 }
@@ -428,17 +440,20 @@ FAKE_EXPORT int hipGraphAddNode(void** node, void* graph, const void* dependenci
   return hipGraphAddKernelNode(node, graph, dependencies, count, &params->kernel);
 }
 FAKE_EXPORT int hipGraphAddChildGraphNode(void** node, void* graph, const void*, std::size_t, void* child) {
+  const Lock lock(mutex);
   Node* added = graph_of(graph)->add(child_node);
   added->child = graph_of(child)->clone();
   graphs[added->child.get()] = added->child;
   return *node = added, answer();
 }
 FAKE_EXPORT int hipGraphChildGraphNodeGetGraph(void* node, void** graph) {
+  const Lock lock(mutex);
   const std::shared_ptr<Graph>& child = static_cast<Node*>(node)->child;
   graphs[child.get()] = child;
   return *graph = child.get(), answer();
 }
 FAKE_EXPORT int hipGraphGetNodes(void* graph, void** nodes, std::size_t* count) {
+  const Lock lock(mutex);
   FAIL_IF_ASKED;
   const auto& own = graph_of(graph)->nodes;
   for (std::size_t i = 0; nodes && i < own.size(); ++i) nodes[i] = own[i].get();
@@ -460,15 +475,14 @@ FAKE_EXPORT int hipGraphNodeSetParams(void* node, AnyParams* params) {
 
 FAKE_EXPORT int hipGraphInstantiateWithFlags(void** exec, void* graph, unsigned long long) {
   FAIL_IF_ASKED;
-  return keep(exec, graph_of(graph)->clone());
+  return clone(exec, graph);
 }
 FAKE_EXPORT int hipGraphInstantiate(void** exec, void* graph, void**, char*, std::size_t) {
-  return keep(exec, graph_of(graph)->clone());
+  return clone(exec, graph);
 }
-FAKE_EXPORT int hipGraphInstantiateWithParams(void** exec, void* graph, void*) {
-  return keep(exec, graph_of(graph)->clone());
-}
+FAKE_EXPORT int hipGraphInstantiateWithParams(void** exec, void* graph, void*) { return clone(exec, graph); }
 FAKE_EXPORT int hipGraphExecKernelNodeSetParams(void* exec, void* node, const KernelParams* params) {
+  const Lock lock(mutex);
   Node* own = graph_of(exec)->find_copy(static_cast<Node*>(node));
   return answer(own && own->kernel.set(*params) ? 0 : invalid_value);
 }
@@ -476,15 +490,18 @@ FAKE_EXPORT int hipGraphExecNodeSetParams(void* exec, void* node, AnyParams* par
   return hipGraphExecKernelNodeSetParams(exec, node, &params->kernel);
 }
 FAKE_EXPORT int hipGraphExecChildGraphNodeSetParams(void* exec, void* node, void* graph) {
+  const Lock lock(mutex);
   Node* own = graph_of(exec)->find_copy(static_cast<Node*>(node));
   if (!own || !own->child->has_shape_of(*graph_of(graph))) return answer(invalid_value);
   return own->child->take_params(*graph_of(graph)), answer();
 }
 FAKE_EXPORT int hipGraphExecUpdate(void* exec, void* graph, void**, int* outcome) {
+  const Lock lock(mutex);
   if (!graph_of(exec)->has_shape_of(*graph_of(graph))) return *outcome = 1, answer(910);
   return graph_of(exec)->take_params(*graph_of(graph)), *outcome = 0, answer();
 }
 FAKE_EXPORT int hipGraphNodeSetEnabled(void* exec, void* node, unsigned is_enabled) {
+  const Lock lock(mutex);
   return graph_of(exec)->find_copy(static_cast<Node*>(node))->is_enabled = is_enabled != 0, answer();
 }
 FAKE_EXPORT int hipGraphLaunch(void* exec, void* stream) {
@@ -494,5 +511,5 @@ FAKE_EXPORT int hipGraphLaunch(void* exec, void* stream) {
   return run_graph(*graph_of(exec), stream), answer();
 }
 FAKE_EXPORT int hipGraphLaunch_spt(void* exec, void* stream) { return hipGraphLaunch(exec, stream); }
-FAKE_EXPORT int hipGraphExecDestroy(void* exec) { return graphs.erase(exec), answer(); }
+FAKE_EXPORT int hipGraphExecDestroy(void* exec) { return forget(exec); }
 FAKE_EXPORT int hipRuntimeGetVersion(int* version) { return *version = 70200000, answer(); }

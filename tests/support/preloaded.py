@@ -11,6 +11,7 @@ from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE, native_library
 from ktrace_cli.launch.status import ProcessStatus, read_statuses
 from ktrace_cli.trace_file.reader import read_recording
 from ktrace_cli.trace_file.recording import Recording
+from support.sanitizer import sanitizer_runtime
 
 ROOT = Path(__file__).parents[2]
 SAXPY = ROOT / "samples" / "saxpy" / "saxpy.gfx942.co"
@@ -66,7 +67,8 @@ def run_preloaded(
     session = folder / "session"
     session.mkdir(parents=True, exist_ok=True)
     device = native_library(SOFTWARE_DEVICE)
-    preloads = [*preload, *[native_library(INTERPOSER)] * traced, *[device] * preload_device]
+    preloads = [*sanitizer_runtime(), *preload]
+    preloads += [native_library(INTERPOSER)] * traced + [device] * preload_device
     done = subprocess.run(
         list(map(str, program)),
         cwd=folder,

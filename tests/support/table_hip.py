@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE, native_library
+from support.sanitizer import sanitizer_runtime
 
 SUPPORT = Path(__file__).parent
 MAP = SUPPORT.parents[1] / "preload" / "softdev" / "hip" / "hip.map"
@@ -51,7 +52,7 @@ class TableHip:
         return {
             "LD_LIBRARY_PATH": str(self.folder),
             "TABLE_HIP_CORE": str(self.folder / "core.so"),
-            "LD_PRELOAD": ":".join(map(str, preloads)),
+            "LD_PRELOAD": ":".join(map(str, (*sanitizer_runtime(), *preloads))),
             "STAND_IN_REGISTER_LOG": str(self.folder / "registrations.txt"),
         }
 
