@@ -5,12 +5,12 @@
 
 #include <cstring>
 #include <mutex>
-#include <new>
 #include <set>
 #include <shared_mutex>
 
 #include "api_table.hpp"
 #include "caller_slots.hpp"
+#include "fork_lock.hpp"
 #include "hooks.hpp"
 #include "loader.hpp"
 
@@ -240,7 +240,7 @@ void unlock_hip_libraries_in_parent() {
 }
 void renew_hip_libraries_lock_in_child() {
   libraries().writing.unlock();
-  new (&libraries().mutex) std::shared_mutex;
+  renew_in_child(libraries().mutex);
   libraries().unseen.unbound.restart_in_child();
   libraries().unseen.unhooked.restart_in_child();
 }

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "clocks.hpp"
@@ -342,14 +341,14 @@ void Recorder::finish() {
   lose_late();
 }
 
-std::unique_lock<std::timed_mutex> Recorder::hold_for_reset(const Device& device) {
-  const std::uint64_t limit = now_ns() + reset_limit_ns;
+std::unique_lock<std::mutex> Recorder::hold_for_reset(const Device& device) {
+  std::uint64_t limit = now_ns() + reset_limit_ns;
   while (m_is_running && !m_is_finished && device.outstanding > 0 && now_ns() < limit)
     pause(shortest_pause_ns);
   ++m_resets;
   std::unique_lock in_hip(m_in_hip, std::defer_lock);
   // If the writer hangs in a call of HIP, only the reset itself can free it.
-  static_cast<void>(in_hip.try_lock_for(std::chrono::nanoseconds(reset_limit_ns)));
+  for (limit = now_ns() + reset_limit_ns; !in_hip.try_lock() && now_ns() < limit;) pause(shortest_pause_ns);
   --m_resets;
   return in_hip;
 }

@@ -42,7 +42,7 @@ class Recorder {
 
   // Before a call that destroys everything on `device`: waits, for a limited time, until what is outstanding
   // on it is copied back. Keeps the writer away from HIP as long as the result lives.
-  std::unique_lock<std::timed_mutex> hold_for_reset(const Device& device);
+  std::unique_lock<std::mutex> hold_for_reset(const Device& device);
 
   // In a child of fork, where there is no writer and the file is the parent's. This object is not used any
   // more then.
@@ -94,7 +94,7 @@ class Recorder {
 
   std::mutex m_mutex;  // of what wakes somebody; never held across a call of HIP
   std::condition_variable m_changed;
-  std::timed_mutex m_in_hip;     // held by the writer while it calls HIP, and during a reset
+  std::mutex m_in_hip;           // held by the writer while it calls HIP, and during a reset
   std::atomic<int> m_resets{0};  // that wait for it
 
   std::atomic<bool> m_failed{false};

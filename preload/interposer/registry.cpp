@@ -9,6 +9,7 @@
 
 #include "fat_binary.hpp"
 #include "file_descriptor.hpp"
+#include "fork_lock.hpp"
 #include "image_memory.hpp"
 #include "target.hpp"
 
@@ -226,11 +227,10 @@ void Registry::unlock_in_parent() {
   m_mutex.unlock();
 }
 
-// A read-write lock knows its owner by a thread id that the child does not have: it cannot be unlocked there.
 void Registry::renew_lock_in_child() {
   m_store.unlock_after_fork();
   m_tap.unlock_after_fork();
-  new (&m_mutex) std::shared_mutex;
+  renew_in_child(m_mutex);
 }
 
 }  // namespace ktrace

@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 
 #include "exit_hook.hpp"
 #include "program.hpp"
@@ -196,28 +195,31 @@ void Session::close() {
 }
 
 void Session::lock_for_fork() {
+  start_mutex().lock();
   lock_hip_libraries_for_fork();
   m_registry.lock_for_fork();
   m_device_mutex.lock();
   m_streams.lock_for_fork();
   m_losses.lock_for_fork();
   m_selection.lock_for_fork();
+  m_status.lock_for_fork();
 }
 
 void Session::unlock_in_parent() {
+  m_status.unlock_after_fork();
   m_selection.unlock_after_fork();
   m_losses.unlock_after_fork();
   m_streams.unlock_after_fork();
   m_device_mutex.unlock();
   m_registry.unlock_in_parent();
   unlock_hip_libraries_in_parent();
+  start_mutex().unlock();
 }
 
 // Modules and functions are the parent's, as far as its HIP still answers. Buffers, the writer and the file
 // are not: their objects are left behind as they are, because a thread that is gone may have been in the
 // middle of changing them.
 void Session::restart_in_child() {
-  new (&start_mutex()) std::mutex;
   m_losses.clear_in_child();
   m_selection.restart_in_child();
   m_selection.unlock_after_fork();
@@ -230,6 +232,7 @@ void Session::restart_in_child() {
   for (auto& devices : m_fast_devices)
     for (std::atomic<Device*>& device : devices) device = nullptr;
   m_status.restart_in_child();
+  m_status.unlock_after_fork();
   m_dispatches = 0;
   forget_closer();
   if (m_has_hip_begun) m_is_hip_of_parent = true;
@@ -242,6 +245,7 @@ void Session::restart_in_child() {
   m_device_mutex.unlock();
   m_registry.renew_lock_in_child();
   renew_hip_libraries_lock_in_child();
+  start_mutex().unlock();
 }
 
 }  // namespace ktrace

@@ -81,7 +81,7 @@ class Session {
    private:
     Session& m_session;
     Device* m_device = nullptr;  // null: nothing of ours is on it
-    std::unique_lock<std::timed_mutex> m_hold;
+    std::unique_lock<std::mutex> m_hold;
   };
   void count_unseen_libraries();
   void close();

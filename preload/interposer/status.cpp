@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <new>
 
 #include "file_descriptor.hpp"
 #include "untraced_children.hpp"
@@ -66,7 +65,6 @@ bool Status::open(const std::string& dir, const std::string& program, std::strin
 }
 
 void Status::restart_in_child() {
-  new (&m_text_mutex) std::mutex;  // whoever held it is not in this process
   ktrace_status fresh{};
   fresh.magic = KTRACE_STATUS_MAGIC;
   fresh.size = sizeof fresh;
@@ -130,6 +128,15 @@ void Status::say_trouble(const std::string& message) {
   if (m_status->message[0] == '\0') copy_text(m_status->message, message);
 }
 
-ktrace_end_record Status::counts() const { return m_status->counts; }
+// Other threads go on counting.
+ktrace_end_record Status::counts() const {
+  static_assert(sizeof(ktrace_end_record) % sizeof(ktrace_u64) == 0);
+  ktrace_u64 read[sizeof(ktrace_end_record) / sizeof(ktrace_u64)];
+  const auto* counter = reinterpret_cast<const ktrace_u64*>(&m_status->counts);
+  for (ktrace_u64& value : read) value = __atomic_load_n(counter++, __ATOMIC_RELAXED);
+  ktrace_end_record record;
+  std::memcpy(&record, read, sizeof record);
+  return record;
+}
 
 }  // namespace ktrace

@@ -20,6 +20,8 @@ class Status {
   bool open(const std::string& dir, const std::string& program, std::string* trouble);
   // For a child of fork: a file of its own, with the code that it inherited and no launches.
   void restart_in_child();
+  void lock_for_fork() { m_text_mutex.lock(); }
+  void unlock_after_fork() { m_text_mutex.unlock(); }
 
   void add_code_object(std::uint64_t annotated_kernels);
   std::uint64_t add_launch();                       // returns its number, from 1

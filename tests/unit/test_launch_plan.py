@@ -41,7 +41,7 @@ def test_every_option_reaches_the_interposer() -> None:
         kernel_include_regex=("b", "c"), kernel_exclude_regex=("d",),
         kernel_iteration_range=("[1,[3-4]]",), collection_period=("5:1:3",),
         collection_period_unit="msec", blocks="0:8:2", waves="0,4-7", xcc="1", memory="512M",
-        words="256", mode="direct", full="ring", on_full="wait", on_full_ms="50", hang="1.5",
+        words="256", mode="direct", full="saturate", on_full="wait", on_full_ms="50", hang="1.5",
         log_level="trace",
     )  # fmt: skip
 
@@ -50,7 +50,7 @@ def test_every_option_reaches_the_interposer() -> None:
             output=Path("out/python3/run_%rank%.bin"), output_dir=Path("out/python3"),
             memory="536870912", words="256", kernels=("gemm*", "/a/"), kernel_include=("b", "c"),
             kernel_exclude=("d",), kernel_iterations="1,3-4", periods="5000000:1000000:3",
-            blocks="0:8:2", waves="0,4-7", xcc="1", mode="direct", full="ring", on_full="wait",
+            blocks="0:8:2", waves="0,4-7", xcc="1", mode="direct", full="saturate", on_full="wait",
             on_full_ms="50", hang_ms="1500", log_level="trace", soft_arch="gfx950",
             soft_devices="2",
         ),
@@ -128,6 +128,9 @@ def test_several_runs_have_folders_of_their_own() -> None:
         ({"collection_period_unit": "sec"}, "`--collection-period-unit` has no meaning here",
          "it goes with `--collection-period`, which was not given",
          "add `--collection-period`, or leave out `--collection-period-unit`"),
+        ({"hang": "2", "full": "ring"}, "`--hang` and `--full ring` cannot both be",
+         "with --hang every word is written back at once, and a full region keeps the first",
+         "leave one out; `--words` makes regions larger"),
         ({"output_file": "/a.bin", "output_directory": "d"}, "cannot record to /a.bin in d",
          "`-o` is a path from the root, so `-d` has no meaning",
          "leave out `-d`, or name only the file in `-o`"),

@@ -133,6 +133,12 @@ def _check_combinations(given: RunOptions) -> None:
         raise _needs("--on-full-ms", "--on-full wait")
     if given.collection_period_unit is not None and not given.collection_period:
         raise _needs("--collection-period-unit", "--collection-period")
+    if given.hang is not None and given.full == "ring":
+        raise UsageError(
+            "`--hang` and `--full ring` cannot both be",
+            why="with --hang every word is written back at once, and a full region keeps the first",
+            fix="leave one out; `--words` makes regions larger",
+        )
 
 
 def _needs(option: str, other: str) -> UsageError:
