@@ -139,7 +139,7 @@ def stress(session: nox.Session) -> None:
 
 @nox.session
 def sanitize(session: nox.Session) -> None:
-    """Launch from many threads with an interposer under each sanitizer of GCC."""
+    """Run launches, races and tests with an interposer under each sanitizer of GCC."""
     install(session, "[tests]")
     session.install("cmake>=3.20", "ninja")
     for sanitizer in ("thread", "address"):

@@ -86,14 +86,24 @@ void take(const char* name, void* memory) {
   hip.call_path = CallPath::table;
 }
 
-// HIP may have been opened for itself alone, and its dependencies with it.
-Register next_register() {
-  if (!real_dlsym()) return nullptr;
-  void* next = real_dlsym()(RTLD_NEXT, register_name);
-  if (!next)
-    if (void* handle = handle_of_loaded("librocprofiler-register.so.0"))
-      next = real_dlsym()(handle, register_name);
-  return reinterpret_cast<Register>(next);
+// The copy may end in a call of ours, so a return address alone does not tell who it is: nor does `import`,
+// which is a function of the copy, where it is left out.
+Register next_register(const void* import, const void* table, const void* return_address) noexcept {
+  try {
+    for (const void* address : {import, return_address, table})
+      if (address && imports(object_of(address), register_name))
+        return reinterpret_cast<Register>(next_for_caller(address, register_name));
+    return reinterpret_cast<Register>(next_for_caller(return_address, register_name));
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void take_all(const char* name, void** tables, std::uint64_t count) noexcept {
+  try {
+    for (std::uint64_t i = 0; name && tables && i < count; ++i) take(name, tables[i]);
+  } catch (...) {  // untouched, the copy is seen through its symbols
+  }
 }
 
 }  // namespace
@@ -104,13 +114,11 @@ Register next_register() {
 // on: a profiler that comes after puts itself in front of them.
 extern "C" KTRACE_EXPORT int rocprofiler_register_library_api_table(const char* name, void* import,
                                                                     std::uint32_t version, void** tables,
-                                                                    std::uint64_t count, void* id) noexcept {
+                                                                    std::uint64_t count, void* id) {
   using namespace ktrace;
-  try {
-    for (std::uint64_t i = 0; name && tables && i < count; ++i) take(name, tables[i]);
-  } catch (...) {  // untouched, the copy is seen through its symbols
-  }
-  const Register next = next_register();
+  take_all(name, tables, count);
+  const void* const table = tables && count > 0 ? tables[0] : nullptr;
+  const Register next = next_register(import, table, __builtin_return_address(0));
   return next ? next(name, import, version, tables, count, id) : no_tools;
 }
 

@@ -25,10 +25,6 @@ std::uint32_t trim(const std::uint8_t* words, std::uint32_t count) {
   return 0;
 }
 
-}  // namespace
-
-namespace {
-
 // A ring and its side words have a half of the region each, so they never meet.
 Streams streams_of_ring(const ktrace_wave_header& header, const Layout& layout) {
   const std::uint64_t half = layout.region_size() / 2;

@@ -119,7 +119,7 @@ bool Device::allocate_memory(TraceBuffer* buffer) {
          m_hip.hipHostGetDevicePointer(&buffer->memory, buffer->host, 0) == hip_success;
 }
 
-std::unique_ptr<TraceBuffer> Device::allocate(std::uint64_t size) {
+std::unique_ptr<TraceBuffer> Device::make_buffer(std::uint64_t size) {
   auto buffer = std::make_unique<TraceBuffer>();
   buffer->capacity = size;
   buffer->epoch = epoch();
@@ -132,8 +132,20 @@ std::unique_ptr<TraceBuffer> Device::allocate(std::uint64_t size) {
     buffer->staging = static_cast<ktrace_control*>(staging);
     if (!is_complete) free_memory(*buffer);  // never used, so there is nothing to wait for
   });
+  return is_complete ? std::move(buffer) : nullptr;
+}
+
+std::unique_ptr<TraceBuffer> Device::allocate(std::uint64_t size) {
+  std::unique_ptr<TraceBuffer> buffer;
+  try {
+    buffer = make_buffer(size);
+  } catch (...) {  // no thread, or no memory of the host
+    const std::lock_guard lock(m_mutex);
+    m_allocated -= std::min(m_allocated, size);
+    throw;
+  }
   const std::lock_guard lock(m_mutex);
-  if (is_complete) {
+  if (buffer) {
     m_refused_size = 0;
     m_next_pause = 1;
     ++m_in_use;

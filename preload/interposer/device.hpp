@@ -92,6 +92,7 @@ class Device {
   bool reserve(std::uint64_t size);
   bool is_hopeless(std::uint64_t size);
   std::unique_ptr<TraceBuffer> allocate(std::uint64_t size);
+  std::unique_ptr<TraceBuffer> make_buffer(std::uint64_t size);
   bool allocate_memory(TraceBuffer* buffer);
   void free_memory(const TraceBuffer& buffer);
   void free_buffer(const TraceBuffer& buffer);

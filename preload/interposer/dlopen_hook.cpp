@@ -16,6 +16,7 @@
 extern "C" __attribute__((visibility("hidden"))) int ktrace_dlopen_flags(
     const char* name, int flags, const void* return_address) noexcept {
   using namespace ktrace;
+  const ErrnoKept errno_kept;
   try {
     if (!name || !*name || (flags & RTLD_NOLOAD)) return flags;
     const Needs needs = find_needs(name, return_address);

@@ -53,6 +53,7 @@ struct KtraceLookup {
 extern "C" __attribute__((visibility("hidden"))) KtraceLookup
 ktrace_look_up(void* handle, const char* name, const char* version, const void* return_address) noexcept {
   using namespace ktrace;
+  const ErrnoKept errno_kept;
   try {
     if (!name || handle == RTLD_NEXT || !is_hooked(name) || !real_dlsym() || !real_dlvsym())
       return {nullptr, false};

@@ -67,7 +67,7 @@ void close_before_exit(std::function<void()> close) {
   sem_init(&closer.asked, 0, 0);
   closer.is_done = false;
   const bool is_started = start_own_thread([close = std::move(close)] {
-    pthread_setname_np(pthread_self(), "ktrace_closer");
+    pthread_setname_np(pthread_self(), "ktrace-closer");
     while (sem_wait(&closer.asked) != 0 && errno == EINTR) {
     }
     close();

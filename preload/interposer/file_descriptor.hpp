@@ -25,6 +25,8 @@ class FileDescriptor {
 
   bool is_open() const { return m_descriptor >= 0; }
   int get() const { return m_descriptor; }
+  // For somebody else to close.
+  int release() { return std::exchange(m_descriptor, -1); }
   void reset() {
     if (m_descriptor >= 0) ::close(m_descriptor);
     m_descriptor = -1;

@@ -174,11 +174,7 @@ hipError_t GraphReplay::collect(const Traced& traced) {
 }
 
 void GraphReplay::hand_over(Traced traced, hipError_t error) {
-  if (error != hip_success) {
-    traced.dispatch.is_discarded = true;
-    lose(*traced.node, KTRACE_LOSS_COPY_FAILED,
-         "its end could not be followed: " + error_words(m_hip, error));
-  }
+  traced.dispatch.failure = error;
   m_session.recorder().add(std::move(traced.dispatch));
 }
 

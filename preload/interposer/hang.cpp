@@ -9,6 +9,7 @@
 #include "clocks.hpp"
 #include "hang_signals.hpp"
 #include "kernel_name.hpp"
+#include "log.hpp"
 #include "own_thread.hpp"
 
 namespace ktrace {
@@ -57,6 +58,22 @@ bool have_all_ended(const CopiedDispatch& copied, const ktrace_dispatch_record& 
          std::all_of(copied.headers.begin(), copied.headers.end(), is_ended);
 }
 
+std::string name_of(const PendingDispatch& dispatch) {
+  return "kernel `" + readable_kernel_name(dispatch.kernel->metadata.name) + "` (dispatch " +
+         std::to_string(dispatch.record.dispatch) + ")";
+}
+
+std::string words_of_failure(const PendingDispatch& dispatch) {
+  const auto error = static_cast<hipError_t>(dispatch.record.status);
+  const std::string words = error_words(*dispatch.hip, error);
+  return name_of(dispatch) + (is_fault(error) ? " faulted (" + words + ")" : " ended with " + words) +
+         ": what its waves recorded until then is kept";
+}
+
+std::string words_of_duration(std::uint64_t ms) {
+  return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+}
+
 PendingDispatch without_buffer(const PendingDispatch& from) {
   PendingDispatch copy;
   copy.hip = from.hip;
@@ -93,8 +110,8 @@ CopiedDispatch read_host_buffer(const std::uint8_t* buffer, const Layout& layout
   return copied;
 }
 
-HangWatch::HangWatch(std::uint64_t hang_ms, Status* status, Write write)
-    : m_hang_ns(hang_ms * ns_of_ms), m_status(status), m_write(std::move(write)) {}
+HangWatch::HangWatch(const Config& config, Status* status, Write write)
+    : m_config(config), m_hang_ns(config.hang_ms * ns_of_ms), m_status(status), m_write(std::move(write)) {}
 
 void HangWatch::announce(const PendingDispatch& launched, const TraceBuffer& memory) {
   if (!memory.host) return;
@@ -111,9 +128,28 @@ void HangWatch::announce(const PendingDispatch& launched, const TraceBuffer& mem
 // With the list's lock held.
 void HangWatch::begin() {
   m_has_begun = true;
-  take_over_signals();
-  if (!start_own_thread([this] { run(); }))
+  take_over_signals(m_config.log_level >= LogLevel::warning);
+  const auto watch = [this] {
+    try {
+      run();
+    } catch (const std::exception& error) {
+      give_up(error.what());
+    }
+  };
+  if (!start_own_thread(watch))
     m_status->say_trouble("the thread that watches for hanging kernels could not be started");
+}
+
+// Signals do not wait for an answer of a thread that is gone.
+void HangWatch::give_up(const char* why) {
+  wake_waiting_thread();
+  m_status->say_trouble("hanging kernels are not watched any more", why);
+}
+
+void HangWatch::let_go() {
+  const std::lock_guard lock(m_mutex);
+  m_reading = 0;
+  m_changed.notify_all();
 }
 
 bool HangWatch::withdraw(std::uint64_t dispatch) {
@@ -126,12 +162,12 @@ bool HangWatch::withdraw(std::uint64_t dispatch) {
   return is_recorded;
 }
 
-void HangWatch::withdraw_all(const Device& device) {
+void HangWatch::leave_memory_of(const Device& device) {
   for (const std::uint64_t dispatch : all()) {
     std::unique_lock lock(m_mutex);
     m_changed.wait(lock, [&] { return m_reading != dispatch; });
     const auto known = m_watched.find(dispatch);
-    if (known != m_watched.end() && known->second.dispatch.device == &device) m_watched.erase(known);
+    if (known != m_watched.end() && known->second.dispatch.device == &device) known->second.memory = nullptr;
   }
 }
 
@@ -141,10 +177,10 @@ bool HangWatch::is_recorded(std::uint64_t dispatch) {
   return known != m_watched.end() && known->second.is_recorded;
 }
 
-bool HangWatch::has_recorded_all() {
+std::uint64_t HangWatch::unrecorded() {
   const std::lock_guard lock(m_mutex);
-  return std::all_of(m_watched.begin(), m_watched.end(),
-                     [](const auto& entry) { return entry.second.is_recorded; });
+  const auto is_unrecorded = [](const auto& entry) { return !entry.second.is_recorded; };
+  return static_cast<std::uint64_t>(std::count_if(m_watched.begin(), m_watched.end(), is_unrecorded));
 }
 
 void HangWatch::run() {
@@ -157,7 +193,7 @@ void HangWatch::run() {
     }
     const std::uint64_t now = now_ns();
     for (const std::uint64_t dispatch : all())
-      if (is_due(dispatch, now)) record(dispatch, false, hip_success);
+      if (is_due(dispatch, now) && record(dispatch, false, hip_success)) tell_once(dispatch);
   }
 }
 
@@ -207,7 +243,7 @@ bool HangWatch::record(std::uint64_t dispatch, bool even_if_ended, hipError_t st
   {
     const std::lock_guard lock(m_mutex);
     const auto known = m_watched.find(dispatch);
-    if (known == m_watched.end()) return false;
+    if (known == m_watched.end() || !known->second.memory) return false;
     m_reading = dispatch;
     copy.dispatch = without_buffer(known->second.dispatch);
     copy.memory = known->second.memory;
@@ -215,8 +251,13 @@ bool HangWatch::record(std::uint64_t dispatch, bool even_if_ended, hipError_t st
     copy.is_recorded = known->second.is_recorded;
   }
   copy.dispatch.record.status = static_cast<ktrace_u32>(status);
-  const bool was_recorded = copy.is_recorded;
-  const bool is_written = write(&copy, even_if_ended);
+  bool is_written = false;
+  try {
+    is_written = write(&copy, even_if_ended);
+  } catch (...) {
+    let_go();
+    throw;
+  }
   const std::lock_guard lock(m_mutex);
   m_reading = 0;
   Watched& watched = m_watched[dispatch];
@@ -225,7 +266,6 @@ bool HangWatch::record(std::uint64_t dispatch, bool even_if_ended, hipError_t st
   // What goes on slowly is recorded less and less often, so that the recording stays small.
   watched.due_ns = now_ns() + watched.pause_ns;
   watched.pause_ns *= 2;
-  if (copy.is_recorded && !was_recorded) m_status->count(&ktrace_status::unfinished_dispatches);
   m_changed.notify_all();
   return is_written;
 }
@@ -235,16 +275,31 @@ bool HangWatch::write(Watched* copy, bool even_if_ended) {
   CopiedDispatch copied = read_host_buffer(copy->memory, copy->dispatch.layout, record.dispatch);
   if (!even_if_ended && have_all_ended(copied, record)) return false;
   const std::uint64_t attempted = attempted_words(copied, copy->dispatch.layout);
-  if (copy->is_recorded && attempted == copy->attempted) return true;  // as it was
+  if (copy->is_recorded && attempted == copy->attempted && record.status == 0) return true;  // as it was
   record.flags |= KTRACE_DISPATCH_UNFINISHED;
   const HipLibrary& hip = *copy->dispatch.hip;
   record.completed_ns = hip.is_software() ? 0 : host_now_ns(hip);
   if (!m_write(copy->dispatch, std::move(copied))) return false;
+  m_status->count(copy->is_recorded ? &ktrace_status::replaced_dispatches
+                                    : &ktrace_status::unfinished_dispatches);
   copy->attempted = attempted;
   copy->is_recorded = true;
-  m_status->say_trouble("kernel `" + readable_kernel_name(copy->dispatch.kernel->metadata.name) +
-                        "` did not end: what its waves recorded was written while it ran");
+  if (record.status != 0) m_status->say_trouble(words_of_failure(copy->dispatch));
   return true;
+}
+
+void HangWatch::tell_once(std::uint64_t dispatch) {
+  std::string kernel;
+  {
+    const std::lock_guard lock(m_mutex);
+    const auto known = m_watched.find(dispatch);
+    if (known == m_watched.end() || known->second.is_told) return;
+    known->second.is_told = true;
+    kernel = name_of(known->second.dispatch);
+  }
+  say(m_config, LogLevel::warning,
+      kernel + " still runs after " + words_of_duration(m_config.hang_ms) +
+          ": what its waves recorded so far is in " + m_status->output() + "; it is not stopped");
 }
 
 }  // namespace ktrace

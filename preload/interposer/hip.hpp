@@ -75,6 +75,8 @@ struct hipFunctionLaunchParams {
 inline constexpr hipError_t hip_success = 0;
 inline constexpr hipError_t hip_error_shared_object_init_failed = 303;
 inline constexpr hipError_t hip_error_not_ready = 600;
+inline constexpr hipError_t hip_error_illegal_address = 700;
+inline constexpr hipError_t hip_error_launch_failure = 719;
 inline constexpr hipError_t hip_error_capture_invalidated = 901;
 inline constexpr hipError_t hip_error_capture_unjoined = 904;
 
@@ -172,6 +174,7 @@ struct DeviceProperties {
     _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_,          \
     (hipFunction_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,               \
      std::uint32_t, std::size_t, hipStream_t, void**, void**, hipEvent_t, hipEvent_t))                       \
+  X(hipError_t, hipLaunchByPtr, (const void*))                                                               \
   X(hipError_t, hipLaunchCooperativeKernelMultiDevice, (hipLaunchParams*, int, unsigned))                    \
   X(hipError_t, hipExtLaunchMultiKernelMultiDevice, (hipLaunchParams*, int, unsigned))                       \
   X(hipError_t, hipModuleLaunchCooperativeKernelMultiDevice, (hipFunctionLaunchParams*, unsigned, unsigned)) \

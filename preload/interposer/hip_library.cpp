@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -168,15 +169,19 @@ std::optional<Binding> bind_new_callers(const char* called) {
 
 }  // namespace
 
-PassedOn::~PassedOn() {
-  if (m_hip.call_path != CallPath::table_expected) return;
+void note_passed_on(HipLibrary& hip) noexcept {
+  if (hip.call_path != CallPath::table_expected) return;
   CallPath expected = CallPath::table_expected;
-  m_hip.call_path.compare_exchange_strong(expected, CallPath::symbols);
+  hip.call_path.compare_exchange_strong(expected, CallPath::symbols);
 }
 
 std::string error_words(const HipLibrary& hip, hipError_t error) {
   const char* name = hip.hipGetErrorName ? hip.hipGetErrorName(error) : nullptr;
   return name ? name : "error " + std::to_string(error);
+}
+
+bool is_fault(hipError_t error) {
+  return error == hip_error_illegal_address || error == hip_error_launch_failure;
 }
 
 HipLibrary& hip_library(int index) { return libraries().entries[index]; }
@@ -210,6 +215,18 @@ void* function_in_scope(const LoadedObject& caller, const char* name, const char
     if (void* own = function_in_object(caller, name, version)) return own;
   if (void* next = ask_loader(RTLD_NEXT, name, version)) return next;
   return is_local_first ? nullptr : function_in_object(caller, name, version);
+}
+
+void* next_for_caller(const void* return_address, const char* name) {
+  const std::vector<void*> definitions = definitions_of(name);
+  if (definitions.size() == 1) return definitions.front();
+  if (definitions.empty() || !real_dlsym()) return nullptr;
+  // Somebody who stands in front of us has a definition, too, and means another one.
+  const LoadedObject caller = object_of(return_address);
+  const auto is_another = [&](void* one) { return one && object_of(one).base != caller.base; };
+  if (void* next = function_in_scope(caller, name); is_another(next)) return next;
+  const auto other = std::find_if(definitions.begin(), definitions.end(), is_another);
+  return other == definitions.end() ? nullptr : *other;
 }
 
 std::optional<Binding> look_at_loaded_objects(const char* called) {

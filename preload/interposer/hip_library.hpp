@@ -35,19 +35,12 @@ struct HipLibrary : HipFunctions {
   bool is_software() const { return ktrace_softdev_now_ns != nullptr; }
 };
 
-// Around a call that was passed on: a copy whose first call has registered no table never will.
-class PassedOn {
- public:
-  explicit PassedOn(HipLibrary& hip) : m_hip(hip) {}
-  ~PassedOn();
-  PassedOn(const PassedOn&) = delete;
-  PassedOn& operator=(const PassedOn&) = delete;
-
- private:
-  HipLibrary& m_hip;
-};
+// After a call that was passed on: a copy whose first call has registered no table never will.
+void note_passed_on(HipLibrary& hip) noexcept;
 
 // The name of an error, as HIP gives it.
+// Of a kernel, as told by a call after its launch.
+bool is_fault(hipError_t error);
 std::string error_words(const HipLibrary& hip, hipError_t error);
 
 // By index, for hooks that belong to one copy. Index 0 without any HIP at all is a table of null pointers.
@@ -99,6 +92,10 @@ void note_unbound(const std::vector<std::string>& files);
 
 // What a search for `name` in the caller's scope finds behind us: never our own exports.
 void* function_in_scope(const LoadedObject& caller, const char* name, const char* version = nullptr);
+
+// What a reference of the code at `return_address` to `name` would be bound to without us; null if nothing
+// defines it. Takes the loader's lock only where several libraries do.
+void* next_for_caller(const void* return_address, const char* name);
 
 // Around fork, so that the child does not inherit a lock whose owner it does not have.
 void lock_hip_libraries_for_fork();

@@ -6,19 +6,50 @@
 namespace ktrace {
 namespace {
 
-thread_local int hook_depth __attribute__((tls_model("initial-exec"))) = 0;
+// The outermost hook of the thread. One whose call did not return stays here after its frame is gone.
+thread_local const HookFrame* outermost __attribute__((tls_model("initial-exec"))) = nullptr;
+
+std::uintptr_t mark_of(const HookFrame* frame) {
+  return reinterpret_cast<std::uintptr_t>(frame) ^ std::uintptr_t{0x6b74726163650000};
+}
+
+// A frame that is gone lies below the caller's, or was written over.
+__attribute__((no_sanitize("address"))) bool is_live(const HookFrame* frame, const HookFrame* caller) {
+  return reinterpret_cast<std::uintptr_t>(frame) > reinterpret_cast<std::uintptr_t>(caller) &&
+         frame->mark == mark_of(frame);
+}
 
 }  // namespace
 
-HookScope::HookScope() : m_is_outermost(hook_depth++ == 0) {}
-HookScope::~HookScope() { --hook_depth; }
+bool enter_hook(HookFrame* frame) noexcept {
+  frame->is_outermost = !outermost || !is_live(outermost, frame);
+  frame->mark = 0;
+  if (!frame->is_outermost) return false;
+  frame->mark = mark_of(frame);
+  outermost = frame;
+  return true;
+}
+
+void leave_hook(HookFrame* frame) noexcept {
+  if (!frame->is_outermost) return;
+  frame->mark = 0;
+  outermost = nullptr;
+}
+
+Binding find_binding(const void* return_address, const char* name) noexcept {
+  try {
+    return binding_of_caller(return_address, name);
+  } catch (...) {
+    return {};
+  }
+}
 
 #define KTRACE_DECLARE_HOOK(Result, name, parameters) \
   extern "C" Result name parameters;                  \
   template <int Library>                              \
-  Result name##_hook parameters noexcept;             \
+  Result name##_hook parameters;                      \
   template <int Library>                              \
-  Result name##_bound parameters noexcept;
+  Result name##_bound parameters;
 KTRACE_HIP_HOOKED(KTRACE_DECLARE_HOOK)
 #undef KTRACE_DECLARE_HOOK
 

@@ -34,10 +34,27 @@ void enable(Session& session, const HipLibrary& hip, hipGraphExec_t exec, hipGra
     if (one.node == node || one.child == node) one.is_enabled = is_enabled;
 }
 
-// These leave the capture running.
-bool has_ended(hipError_t result) {
-  return result == hip_success || result == hip_error_capture_invalidated ||
-         result == hip_error_capture_unjoined;
+void begin_capture(Session& session, const HipLibrary& hip, hipStream_t stream) {
+  const bool is_of_thread = stream == stream_null || stream == stream_legacy || stream == stream_per_thread;
+  int device = is_of_thread || !hip.hipGetStreamDeviceId ? -1 : hip.hipGetStreamDeviceId(stream);
+  if (device < 0) hip.hipGetDevice(&device);
+  session.captures().begin(hip, stream, device);
+}
+
+// Some failures leave it running, such as that of a thread that may not end it.
+bool has_ended(const HipLibrary& hip, hipStream_t stream, hipError_t result) {
+  if (result == hip_success || result == hip_error_capture_invalidated ||
+      result == hip_error_capture_unjoined || !hip.hipStreamIsCapturing)
+    return true;
+  const hipError_t before = error_before(hip);
+  int status = hip_capture_status_none;
+  const hipError_t error = hip.hipStreamIsCapturing(stream, &status);
+  if (error != hip_success) restore_error(hip, before);
+  return error == hip_success && status == hip_capture_status_none;
+}
+
+void end_capture(Session& session, const HipLibrary& hip, hipStream_t stream, hipError_t result) {
+  if (has_ended(hip, stream, result)) session.captures().end(hip, stream);
 }
 
 }  // namespace
@@ -156,21 +173,21 @@ KTRACE_HOOK_WITH_BODY(hipError_t, hipGraphExecDestroy, (hipGraphExec_t exec), (e
 KTRACE_HOOK_BEFORE(hipGraphDestroy, (hipGraph_t graph), (graph), session->graphs().forget_graph(hip, graph))
 
 KTRACE_HOOK(hipStreamBeginCapture, (hipStream_t stream, int mode), (stream, mode),
-            session->on_capture_begun())
+            begin_capture(*session, hip, stream))
 KTRACE_HOOK(hipStreamBeginCapture_spt, (hipStream_t stream, int mode), (stream, mode),
-            session->on_capture_begun())
+            begin_capture(*session, hip, per_thread(stream)))
 KTRACE_HOOK(hipStreamBeginCaptureToGraph,
             (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t* dependencies, const void* data,
              std::size_t count, int mode),
-            (stream, graph, dependencies, data, count, mode), session->on_capture_begun())
+            (stream, graph, dependencies, data, count, mode), begin_capture(*session, hip, stream))
 
-#define KTRACE_END_CAPTURE_HOOK(name)                                                                  \
+#define KTRACE_END_CAPTURE_HOOK(name, where)                                                           \
   KTRACE_HOOK_WITH_BODY(hipError_t, name, (hipStream_t stream, hipGraph_t * graph), (stream, graph), { \
-    const hipError_t result = hip.name(stream, graph);                                                 \
-    if (has_ended(result)) session->on_capture_ended();                                                \
+    const hipError_t result = KTRACE_CALL_HIP(hip.name(stream, graph));                                \
+    session->guarded([&] { end_capture(*session, hip, where, result); });                              \
     return result;                                                                                     \
   })
-KTRACE_END_CAPTURE_HOOK(hipStreamEndCapture)
-KTRACE_END_CAPTURE_HOOK(hipStreamEndCapture_spt)
+KTRACE_END_CAPTURE_HOOK(hipStreamEndCapture, stream)
+KTRACE_END_CAPTURE_HOOK(hipStreamEndCapture_spt, per_thread(stream))
 
 }  // namespace ktrace

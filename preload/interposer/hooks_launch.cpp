@@ -57,7 +57,8 @@ void set_arguments(hipFunctionLaunchParams* entry, void** params) { entry->kerne
 template <class Params>
 class TracedList {
  public:
-  TracedList(Session& session, const HipLibrary& hip, Params* list, std::size_t count) noexcept
+  __attribute__((noinline)) TracedList(Session& session, const HipLibrary& hip, Params* list,
+                                       std::size_t count) noexcept
       : m_given(list) {
     if (!list) return;
     session.guarded([&] {
@@ -70,7 +71,7 @@ class TracedList {
     });
   }
   Params* get() { return m_is_complete ? m_own.data() : m_given; }
-  void finish(hipError_t result) noexcept {
+  __attribute__((noinline)) void finish(hipError_t result) noexcept {
     for (const auto& launch : m_launches) launch->finish(result);
   }
 
@@ -117,6 +118,17 @@ KTRACE_LAUNCH_HOOK(hipExtLaunchKernel,
                    (function, grid, block, args, shared, stream, start, stop, flags),
                    host_launch(function, grid, block, args, shared, stream),
                    (function, grid, block, launch.params(), shared, stream, start, stop, flags))
+
+// What to launch and its arguments were told in calls before, and are HIP's own by now. Most versions of HIP
+// end it in another launch of the list, by its exported name: that is the application's own then.
+KTRACE_HOOK_WITH_BODY(hipError_t, hipLaunchByPtr, (const void* function), (function), {
+  leave_hook(&hook_frame);
+  const std::uint64_t before = launches_seen_on_this_thread();
+  const hipError_t result = KTRACE_CALL_HIP(hip.hipLaunchByPtr(function));
+  if (result == hip_success && launches_seen_on_this_thread() == before)
+    session->guarded([&] { count_launch_past_us(*session, hip, function); });
+  return result;
+})
 
 KTRACE_LAUNCH_HOOK(hipModuleLaunchKernel,
                    (hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -178,9 +190,12 @@ KTRACE_HCC_LAUNCH_HOOK(
 #define KTRACE_LIST_HOOK(name, Params, Count)                                                         \
   KTRACE_HOOK_WITH_BODY(                                                                              \
       hipError_t, name, (Params * list, Count count, unsigned flags), (list, count, flags), {         \
-        TracedList<Params> own(*session, hip, list, count > 0 ? static_cast<std::size_t>(count) : 0); \
-        const hipError_t result = hip.name(own.get(), count, flags);                                  \
+        const std::size_t length = count > 0 ? static_cast<std::size_t>(count) : 0;                   \
+        LeftBehind<TracedList<Params>> storage;                                                       \
+        TracedList<Params>& own = storage.make(*session, hip, list, length);                          \
+        const hipError_t result = KTRACE_CALL_HIP(hip.name(own.get(), count, flags));                 \
         own.finish(result);                                                                           \
+        storage.destroy();                                                                            \
         return result;                                                                                \
       })
 KTRACE_LIST_HOOK(hipLaunchCooperativeKernelMultiDevice, hipLaunchParams, int)

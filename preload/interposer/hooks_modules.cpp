@@ -14,7 +14,7 @@ namespace {
 void add_kernels(Session& session, const HipLibrary& hip, hipLibrary_t library, const hipKernel_t* kernels,
                  unsigned room) {
   if (!hip.hipLibraryGetKernelCount || !hip.hipKernelGetName) return;
-  const hipError_t before = hip.hipPeekAtLastError ? hip.hipPeekAtLastError() : hip_success;
+  const hipError_t before = error_before(hip);
   unsigned count = 0;
   hipError_t error = hip.hipLibraryGetKernelCount(&count, library);
   for (unsigned i = 0; error == hip_success && i < std::min(count, room); ++i) {
@@ -22,8 +22,7 @@ void add_kernels(Session& session, const HipLibrary& hip, hipLibrary_t library, 
     error = hip.hipKernelGetName(&name, kernels[i]);
     if (error == hip_success && name) session.registry().add_function(library, kernels[i], name);
   }
-  // A failure of ours is not the application's last error.
-  if (error != hip_success && before == hip_success && hip.hipGetLastError) hip.hipGetLastError();
+  if (error != hip_success) restore_error(hip, before);
 }
 
 void add_functions(Session& session, const HipLibrary& hip, hipModule_t module,
@@ -35,6 +34,11 @@ void add_functions(Session& session, const HipLibrary& hip, hipModule_t module,
   for (unsigned i = 0; i < std::min(count, room); ++i)
     if (const char* name = hip.hipKernelNameRef(functions[i]))
       session.registry().add_function(module, functions[i], name);
+}
+
+void forget_stream(Session& session, const HipLibrary& hip, hipStream_t stream) {
+  session.streams().forget(stream);
+  if (stream != stream_per_thread) session.captures().end(hip, stream);  // HIP refuses to destroy that one
 }
 
 }  // namespace
@@ -55,10 +59,12 @@ KTRACE_HOOK(hipModuleLoadFatBinary, (hipModule_t * module, const void* image), (
             session->registry().add_module(*module, image))
 #define KTRACE_UNLOAD_HOOK(name, Handle)                                                                  \
   KTRACE_HOOK_WITH_BODY(hipError_t, name, (Handle handle), (handle), {                                    \
-    Registry::TakenModule taken;                                                                          \
+    LeftBehind<Registry::TakenModule> storage;                                                            \
+    Registry::TakenModule& taken = storage.make();                                                        \
     session->guarded([&] { taken = session->registry().take_module(handle); });                           \
-    const hipError_t result = hip.name(handle);                                                           \
+    const hipError_t result = KTRACE_CALL_HIP(hip.name(handle));                                          \
     if (result != hip_success) session->guarded([&] { session->registry().put_back(std::move(taken)); }); \
+    storage.destroy();                                                                                    \
     return result;                                                                                        \
   })
 KTRACE_UNLOAD_HOOK(hipModuleUnload, hipModule_t)
@@ -93,7 +99,7 @@ KTRACE_HOOK(hipKernelGetFunction, (hipFunction_t * function, hipKernel_t kernel)
             session->registry().add_function_of_kernel(*function, kernel))
 
 KTRACE_HOOK_WITH_BODY(void**, __hipRegisterFatBinary, (const void* wrapper), (wrapper), {
-  void** const handle = hip.__hipRegisterFatBinary(wrapper);
+  void** const handle = KTRACE_CALL_HIP(hip.__hipRegisterFatBinary(wrapper));
   session->guarded([&] { session->registry().add_fat_binary(handle, wrapper); });
   return handle;
 })
@@ -104,26 +110,25 @@ KTRACE_HOOK_WITH_BODY(void, __hipRegisterFunction,
                       (handle, host_function, device_function, name, thread_limit, thread, block, block_size,
                        grid_size, wave_size),
                       {
-                        hip.__hipRegisterFunction(handle, host_function, device_function, name, thread_limit,
-                                                  thread, block, block_size, grid_size, wave_size);
+                        KTRACE_CALL_HIP(hip.__hipRegisterFunction(handle, host_function, device_function,
+                                                                  name, thread_limit, thread, block,
+                                                                  block_size, grid_size, wave_size));
                         session->guarded(
                             [&] { session->registry().add_host_function(handle, host_function, name); });
                       })
 KTRACE_HOOK_WITH_BODY(void, __hipUnregisterFatBinary, (void** handle), (handle), {
   session->guarded([&] { session->registry().remove_fat_binary(handle); });
-  hip.__hipUnregisterFatBinary(handle);
+  KTRACE_CALL_HIP(hip.__hipUnregisterFatBinary(handle));
 })
 
-KTRACE_HOOK_BEFORE(hipStreamDestroy, (hipStream_t stream), (stream), session->streams().forget(stream))
+KTRACE_HOOK_BEFORE(hipStreamDestroy, (hipStream_t stream), (stream), forget_stream(*session, hip, stream))
 
-#define KTRACE_RESET_HOOK(name, parameters, arguments, device)     \
-  KTRACE_HOOK_WITH_BODY(hipError_t, name, parameters, arguments, { \
-    Session::Reset reset(*session, hip, device);                   \
-    const hipError_t result = hip.name arguments;                  \
-    reset.finish(result);                                          \
-    return result;                                                 \
-  })
-KTRACE_RESET_HOOK(hipDeviceReset, (), (), std::nullopt)
+KTRACE_HOOK_WITH_BODY(hipError_t, hipDeviceReset, (), (), {
+  Session::Reset reset(*session, hip, std::nullopt);
+  const hipError_t result = hip.hipDeviceReset();
+  reset.finish(result);
+  return result;
+})
 
 // In symbol mode what HIP answers are its own functions; the application is to get ours.
 KTRACE_HOOK(hipGetProcAddress,

@@ -46,6 +46,19 @@ std::string without_additions(std::string name) {
   return name;
 }
 
+// Cuts the last pair of parentheses outside of all others. `(anonymous namespace)::k` has no parameters, and
+// `k(int)::{lambda...}` goes on behind them.
+std::string without_parameters(const std::string& name) {
+  const std::size_t end = name.rfind(')');
+  if (end == std::string::npos || name.compare(end + 1, 2, "::") == 0) return name;
+  int depth = 0;
+  for (std::size_t at = end + 1; at-- > 0;) {
+    depth += (name[at] == ')') - (name[at] == '(');
+    if (depth == 0) return name.substr(0, at);
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string demangled_kernel_name(const std::string& name) { return without_additions(demangle(name)); }
@@ -53,6 +66,21 @@ std::string demangled_kernel_name(const std::string& name) { return without_addi
 std::string readable_kernel_name(const std::string& name) {
   const std::string demangled = demangled_kernel_name(name);
   return demangled.empty() ? name : demangled;
+}
+
+std::string short_kernel_name(const std::string& name) {
+  const std::string demangled = demangled_kernel_name(name);
+  return demangled.empty() ? mangled_kernel_name(name) : without_parameters(demangled);
+}
+
+std::string mangled_kernel_name(const std::string& name) {
+  constexpr char sink[] = "N6ktrace4sinkE";
+  constexpr std::size_t length = sizeof sink - 1;
+  if (name.size() < length || name.compare(name.size() - length, length, sink) != 0) return name;
+  const std::string rest = name.substr(0, name.size() - length);
+  // A function that has no parameter at all is written with `v`.
+  const std::string demangled = demangled_kernel_name(name);
+  return demangled.size() > 2 && demangled.compare(demangled.size() - 2, 2, "()") == 0 ? rest + "v" : rest;
 }
 
 }  // namespace ktrace

@@ -40,6 +40,9 @@ class TracedLaunch {
 
  private:
   void begin();
+  void begin_untraced();
+  void hand_over(hipError_t result);
+  void count_annotated();
   const Kernel* find_kernel();
   bool can_be_traced();
   bool is_outside_of_capture();
@@ -57,11 +60,20 @@ class TracedLaunch {
   bool m_is_forked = false;    // with a HIP that a fork has left behind
   bool m_is_unseen = false;    // whether it is annotated, nobody knows
   bool m_is_captured = false;  // no launch yet: the graph's replays are
+  bool m_is_empty = false;     // its grid or its workgroups are
+  bool m_is_annotated = false;
+  bool m_is_accounted_for = false;  // lost, or not selected
   std::uint64_t m_launch = 0;
   HipStreams::Facts m_stream;
   std::optional<Capture> m_capture;  // as far as HIP was asked
   std::optional<PendingDispatch> m_pending;
 };
+
+// How many launches the calling thread has made that we saw.
+std::uint64_t launches_seen_on_this_thread();
+
+// A launch of a host function that HIP did without any call that we saw.
+void count_launch_past_us(Session& session, const HipLibrary& hip, const void* function);
 
 // What a launch's record says before it has run. `numbers`: of the dispatch and of the launch.
 ktrace_dispatch_record make_record(Session& session, const LaunchRequest& request, HipStreams::Facts stream,
@@ -75,7 +87,7 @@ inline hipStream_t per_thread(hipStream_t stream) {
 // A trace buffer of `device`, waiting for one only where the user asked for that and `may_wait`.
 Acquired acquire_buffer(Session& session, Device& device, const Layout& wanted, bool may_wait);
 
-// Asks HIP only in a program that captures.
+// Asks HIP only while a capture is open, of whatever stream.
 Capture capture_of_stream(Session& session, const HipLibrary& hip, hipStream_t stream);
 
 }  // namespace ktrace

@@ -58,6 +58,16 @@ bool has_reference(const dl_phdr_info& object, const char* name) {
   return false;
 }
 
+bool holds(const dl_phdr_info& object, const void* address) {
+  const auto value = reinterpret_cast<std::uintptr_t>(address);
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const std::uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && value >= begin && value < begin + segment.p_memsz) return true;
+  }
+  return false;
+}
+
 struct Search {
   const char* name;
   void* found;
@@ -98,6 +108,22 @@ void* find_in_loaded(const char* stem, const char* name) {
   StemSearch search{stem, {name, nullptr}};
   dl_iterate_phdr(search_by_stem, &search);
   return search.symbol.found;
+}
+
+std::vector<void*> definitions_of(const char* name) {
+  struct Query {
+    const char* name;
+    std::vector<void*> found;
+  } query{name, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        auto* asked = static_cast<Query*>(data);
+        if (holds(*object, reinterpret_cast<const void*>(&definitions_of))) return 0;
+        if (void* found = find_symbol(*object, asked->name)) asked->found.push_back(found);
+        return 0;
+      },
+      &query);
+  return query.found;
 }
 
 DynamicTables dynamic_tables(const dl_phdr_info& object) {

@@ -4,6 +4,7 @@
 
 #include <link.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,6 +21,18 @@ using DlvsymFunction = void* (*)(void* handle, const char* name, const char* ver
 DlopenFunction real_dlopen();
 DlsymFunction real_dlsym();
 DlvsymFunction real_dlvsym();
+
+// Looking around changes errno where the call that it is done for would not.
+class ErrnoKept {
+ public:
+  ErrnoKept() : m_before(errno) {}
+  ~ErrnoKept() { errno = m_before; }
+  ErrnoKept(const ErrnoKept&) = delete;
+  ErrnoKept& operator=(const ErrnoKept&) = delete;
+
+ private:
+  const int m_before;
+};
 
 // The program or a library, as it is loaded: one file may be loaded once per namespace (dlmopen).
 struct LoadedObject {
@@ -59,6 +72,10 @@ bool imports(const LoadedObject& object, const char* name);
 
 // Changes with every library that is loaded or unloaded; cheap enough for every call.
 unsigned long long object_changes_so_far();
+
+// The definitions of `name` in all that is loaded but in ourselves, in load order. Without the lock that
+// dlopen holds while it runs constructors.
+std::vector<void*> definitions_of(const char* name);
 
 // The definition of `name` in the first loaded library whose file's name begins with `stem`, or null. Without
 // the lock that dlopen holds while it runs constructors: threads of ours may ask at any time.

@@ -11,8 +11,16 @@ constexpr std::size_t most_entries = 1000;
 }  // namespace
 
 void LossBook::add(ktrace_loss_reason reason, const std::string& kernel, const std::string& words,
-                   std::uint64_t count) {
+                   std::uint64_t count) noexcept {
   m_status->add_loss(reason, count);
+  try {
+    add_words(reason, kernel, words, count);
+  } catch (...) {
+  }
+}
+
+void LossBook::add_words(ktrace_loss_reason reason, const std::string& kernel, const std::string& words,
+                         std::uint64_t count) {
   if (!m_status->has_trouble())  // demangling takes longer than counting
     m_status->say_trouble(kernel.empty() ? words : "kernel `" + readable_kernel_name(kernel) + "`: " + words);
   const std::lock_guard lock(m_mutex);

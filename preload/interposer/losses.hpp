@@ -26,8 +26,9 @@ class LossBook {
   LossBook(const LossBook&) = delete;
   LossBook& operator=(const LossBook&) = delete;
 
+  // Counted in the status file even where there is no memory for the words.
   void add(ktrace_loss_reason reason, const std::string& kernel, const std::string& words,
-           std::uint64_t count = 1);
+           std::uint64_t count = 1) noexcept;
   std::vector<Loss> all() const;
 
   void lock_for_fork() { m_mutex.lock(); }
@@ -36,6 +37,9 @@ class LossBook {
   void clear_in_child() { m_counts.clear(); }
 
  private:
+  void add_words(ktrace_loss_reason reason, const std::string& kernel, const std::string& words,
+                 std::uint64_t count);
+
   Status* m_status;
   mutable std::mutex m_mutex;
   std::map<std::tuple<ktrace_loss_reason, std::string, std::string>, std::uint64_t> m_counts;

@@ -5,6 +5,15 @@ namespace {
 
 constexpr int deepest_nesting = 32;
 
+// Bytes behind the tag of nil, booleans, numbers and the extensions that have no size field.
+std::optional<std::uint64_t> fixed_size(std::uint8_t tag) {
+  if (tag == 0xc0 || tag == 0xc2 || tag == 0xc3) return 0;
+  if (tag == 0xca || tag == 0xcb) return tag == 0xca ? 4 : 8;
+  if (tag >= 0xcc && tag <= 0xd3) return std::uint64_t{1} << (tag & 3);
+  if (tag >= 0xd4 && tag <= 0xd8) return (std::uint64_t{1} << (tag - 0xd4)) + 1;
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool MessagePackReader::take(std::size_t count, const std::uint8_t** out) {
@@ -97,11 +106,8 @@ void MessagePackReader::skip_value(int depth) {
   if ((tag & 0xf0) == 0x80) return skip_values(std::uint64_t{tag & 0x0fu} * 2, depth + 1);
   if ((tag & 0xf0) == 0x90) return skip_values(tag & 0x0f, depth + 1);
   if (const auto size = take_string_size(tag)) return skip_bytes(*size);
+  if (const auto size = fixed_size(tag)) return skip_bytes(*size);
   switch (tag) {
-    case 0xc0:
-    case 0xc2:
-    case 0xc3:
-      return;
     case 0xc4:
     case 0xc5:
     case 0xc6:
@@ -110,26 +116,6 @@ void MessagePackReader::skip_value(int depth) {
     case 0xc8:
     case 0xc9:
       return skip_bytes(take_big_endian(std::size_t{1} << (tag - 0xc7)) + 1);
-    case 0xca:
-      return skip_bytes(4);
-    case 0xcb:
-      return skip_bytes(8);
-    case 0xcc:
-    case 0xcd:
-    case 0xce:
-    case 0xcf:
-      return skip_bytes(std::uint64_t{1} << (tag - 0xcc));
-    case 0xd0:
-    case 0xd1:
-    case 0xd2:
-    case 0xd3:
-      return skip_bytes(std::uint64_t{1} << (tag - 0xd0));
-    case 0xd4:
-    case 0xd5:
-    case 0xd6:
-    case 0xd7:
-    case 0xd8:
-      return skip_bytes((std::uint64_t{1} << (tag - 0xd4)) + 1);
     case 0xdc:
       return skip_values(take_big_endian(2), depth + 1);
     case 0xdd:

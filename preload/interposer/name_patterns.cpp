@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 #include <regex.h>
 
-#include <algorithm>
 #include <regex>
 #include <vector>
 
@@ -56,15 +55,18 @@ bool match_any(const std::vector<std::string>& patterns, const std::string& name
   const std::string demangled = demangled_kernel_name(name);
   // `gemm` means gemm<64, 32>(float const*, ...), too.
   const std::string identifier = demangled.substr(0, demangled.find_first_of("<("));
+  const std::string brief = short_kernel_name(name);
   for (const std::string& pattern : patterns)
-    for (const std::string* spelling : {&name, &demangled, &identifier})
+    for (const std::string* spelling : {&name, &demangled, &identifier, &brief})
       if (!spelling->empty() && matches(pattern, *spelling)) return true;
   return false;
 }
 
-bool find_any(const std::vector<std::regex>& expressions, const std::string& name) {
-  return std::any_of(expressions.begin(), expressions.end(),
-                     [&](const std::regex& expression) { return std::regex_search(name, expression); });
+bool find_any(const std::vector<std::regex>& expressions, const std::vector<std::string>& spellings) {
+  for (const std::regex& expression : expressions)
+    for (const std::string& spelling : spellings)
+      if (std::regex_search(spelling, expression)) return true;
+  return false;
 }
 
 std::vector<std::regex> compile_all(const std::vector<std::string>& expressions) {
@@ -102,9 +104,11 @@ NamePatterns::~NamePatterns() = default;
 bool NamePatterns::choose(const std::string& name) const {
   if (!m_config.kernels.empty() && !match_any(m_config.kernels, name)) return false;
   if (m_compiled->include.empty() && m_compiled->exclude.empty()) return true;
-  const std::string readable = readable_kernel_name(name);
-  if (find_any(m_compiled->exclude, readable)) return false;
-  return m_compiled->include.empty() || find_any(m_compiled->include, readable);
+  // None has the sink: an expression such as `sink` is not meant for every annotated kernel.
+  const std::vector<std::string> spellings = {readable_kernel_name(name), short_kernel_name(name),
+                                              mangled_kernel_name(name)};
+  if (find_any(m_compiled->exclude, spellings)) return false;
+  return m_compiled->include.empty() || find_any(m_compiled->include, spellings);
 }
 
 }  // namespace ktrace

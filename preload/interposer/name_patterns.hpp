@@ -22,8 +22,8 @@ class NamePatterns {
   NamePatterns& operator=(const NamePatterns&) = delete;
   ~NamePatterns();
 
-  // Patterns are tried on the mangled name, the demangled one and its identifier; expressions on the readable
-  // name alone.
+  // Patterns are tried on the mangled name, the demangled one, its identifier and the short name; expressions
+  // on the readable, the short and the mangled name, all of them without the sink.
   bool choose(const std::string& name) const;
 
  private:

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 namespace ktrace {
 namespace {
@@ -31,7 +32,10 @@ class BlockedSignals {
 
 void* run_body(void* argument) {
   const std::unique_ptr<std::function<void()>> body(static_cast<std::function<void()>*>(argument));
-  (*body)();
+  try {
+    (*body)();
+  } catch (...) {  // whoever needs to know has a catch of its own
+  }
   return nullptr;
 }
 
@@ -101,6 +105,12 @@ void run_here(const HipLibrary& hip, int device, const std::function<void()>& wo
 void become_own_thread(const char* name, const HipLibrary& hip) {
   pthread_setname_np(pthread_self(), name);
   wait_for_loader();
+  enter_copy(hip);
+}
+
+void enter_copy(const HipLibrary& hip) {
+  thread_local bool is_known[most_hip_libraries] = {};
+  if (std::exchange(is_known[hip.index], true)) return;
   if (hip.ktrace_softdev_tool_thread) hip.ktrace_softdev_tool_thread();
   // An application that captures a stream forbids other threads' allocations unless they ask to be let off.
   int mode = hip_capture_mode_relaxed;

@@ -41,7 +41,7 @@ void Recorder::start_writer(const HipLibrary& hip) {
   m_is_running = start_own_thread([this, &hip] { run(hip); });
   if (m_is_running) return;
   m_failed = true;
-  m_losses->add(KTRACE_LOSS_WRITE_FAILED, "", "the writer's thread could not be started");
+  m_status->say_trouble("the writer's thread could not be started");
 }
 
 void Recorder::add(PendingDispatch pending) {
@@ -56,9 +56,16 @@ void Recorder::add(PendingDispatch pending) {
   bool is_processed = false;
   const bool must_wait = hip.is_software() && has_writer_begun();
   if (must_wait) pending.is_processed = &is_processed;
+  const bool is_discarded = pending.is_discarded;
   ++device.outstanding;
-  m_outstanding += !pending.is_discarded;
-  m_queue.add(std::move(pending));
+  m_outstanding += !is_discarded;
+  try {
+    m_queue.add(std::move(pending));
+  } catch (...) {
+    --device.outstanding;
+    m_outstanding -= !is_discarded;
+    throw;
+  }
   if (m_is_finished || !m_is_running) return lose_late();
   if (m_is_asleep) {
     const std::lock_guard lock(m_mutex);
@@ -88,8 +95,31 @@ void Recorder::sweep(Device& device) {
 }
 
 void Recorder::run(const HipLibrary& hip) {
-  become_own_thread("ktrace-writer", hip);
-  m_has_begun = true;
+  try {
+    become_own_thread("ktrace-writer", hip);
+    m_has_begun = true;
+    follow(hip);
+    lose_outstanding();
+  } catch (const std::exception& error) {
+    give_up(error.what());
+  } catch (...) {
+    give_up("an exception without a name");
+  }
+  finish();
+}
+
+// Ends tracing, not the application: launches pass untraced from now on, and are counted. What was under way
+// may be anywhere, so it is known by its number alone.
+void Recorder::give_up(const char* why) noexcept {
+  m_failed = true;
+  const std::uint64_t outstanding = m_outstanding.exchange(0);
+  m_queue.take(nullptr);
+  m_batch.clear();
+  if (outstanding > 0) m_status->add_loss(KTRACE_LOSS_WRITE_FAILED, outstanding);
+  m_status->say_trouble("the recording could not go on", why);
+}
+
+void Recorder::follow(const HipLibrary& hip) {
   long pause_ns = shortest_pause_ns;
   int stalls = 0;
   while (wait_for_work(hip)) {
@@ -103,8 +133,6 @@ void Recorder::run(const HipLibrary& hip) {
       pause_ns = std::min(pause_ns * 2, ++stalls > stalled_after ? stalled_pause_ns : longest_pause_ns);
     }
   }
-  lose_outstanding();
-  finish();
 }
 
 // False when everything is done and no more will come. Waits only while nothing at all is outstanding.
@@ -163,22 +191,28 @@ bool Recorder::process_if_finished(PendingDispatch& pending) {
   {
     const std::lock_guard in_hip(m_in_hip);
     const HipLibrary& hip = *pending.hip;
+    enter_copy(hip);
     const bool is_gone = pending.buffer && pending.buffer->epoch != pending.device->epoch();
     hipError_t outcome = hip_success;
     // The model's events are over already; looking at them in turn keeps this thread's clock the same in
     // every run.
-    if ((!pending.is_discarded || pending.is_kept) && !is_gone)
+    if (pending.failure != hip_success)
+      outcome = pending.failure;
+    else if ((!pending.is_discarded || pending.is_kept) && !is_gone)
       outcome = hip.is_software() ? hip.hipEventSynchronize(pending.buffer->finished)
                                   : hip.hipEventQuery(pending.buffer->finished);
     if (outcome == hip_error_not_ready) return false;
     try {
       if (!is_gone)
         process(pending, outcome);
-      else if (!pending.is_discarded)
+      else if (!(m_hang && m_hang->withdraw(pending.record.dispatch)) && !pending.is_discarded)
         m_losses->add(KTRACE_LOSS_COPY_FAILED, pending.kernel->metadata.name,
                       "its device was reset before it was copied back");
     } catch (const std::exception& error) {
-      m_losses->add(KTRACE_LOSS_COPY_FAILED, "", error.what());
+      if (pending.is_discarded)
+        m_status->say_trouble("inside ktrace", error.what());
+      else
+        m_losses->add(KTRACE_LOSS_COPY_FAILED, pending.kernel->metadata.name, error.what());
     }
   }
   note_processed(pending);
@@ -209,28 +243,47 @@ void Recorder::process(PendingDispatch& pending, hipError_t outcome) {
     if (pending.buffer && !pending.is_kept) device.destroy(std::move(pending.buffer));
     return device.free_surplus();
   }
+  if (outcome != hip_success) {
+    if (!was_unfinished) lose_failed(pending, outcome);
+    // Where the device is lost, or the kernel broke it, its memory is left alone.
+    if (pending.failure != hip_success && !is_fault(outcome)) device.destroy(std::move(pending.buffer));
+    return;
+  }
   pending.record.completed_ns = completion_time(pending);
   const std::string& name = pending.kernel->metadata.name;
-  if (outcome != hip_success)  // the device is lost, or the kernel broke it: its memory is left alone
-    return m_losses->add(KTRACE_LOSS_COPY_FAILED, name,
-                         "the dispatch ended with " + error_words(hip, outcome));
 
   std::unique_ptr<CopyBack>& copy_back = m_copy_back_by_device[&device];
   if (!copy_back) copy_back = std::make_unique<CopyBack>(hip, device);
   CopiedDispatch copied;
   std::string trouble;
-  if (!copy_back->copy(*pending.buffer, pending.layout, &copied, &trouble))
-    return m_losses->add(KTRACE_LOSS_COPY_FAILED, name, trouble);
+  if (!copy_back->copy(*pending.buffer, pending.layout, &copied, &trouble)) {
+    if (!was_unfinished) m_losses->add(KTRACE_LOSS_COPY_FAILED, name, trouble);
+    return;
+  }
   device.release(std::move(pending.buffer));
   device.free_surplus();
   std::uint32_t known = pending.kernel->attempted_words.load();
   while (copied.attempted_words > known &&
          !pending.kernel->attempted_words.compare_exchange_weak(known, copied.attempted_words)) {
   }
-  if (!record(pending, std::move(copied)))
-    m_losses->add(KTRACE_LOSS_WRITE_FAILED, name, "the recording could not be written");
-  else if (was_unfinished)  // it has ended after all
+  const bool is_recorded = record(pending, std::move(copied));
+  if (is_recorded && was_unfinished) {  // it has ended after all
+    m_status->count(&ktrace_status::replaced_dispatches);
     m_status->count(&ktrace_status::unfinished_dispatches, ~std::uint64_t{0});
+  } else if (!is_recorded && !was_unfinished) {
+    m_losses->add(KTRACE_LOSS_WRITE_FAILED, name, "the recording could not be written");
+  }
+}
+
+void Recorder::lose_failed(const PendingDispatch& pending, hipError_t outcome) {
+  const std::string words = error_words(*pending.hip, outcome);
+  const std::string& name = pending.kernel->metadata.name;
+  if (is_fault(outcome))
+    return m_losses->add(KTRACE_LOSS_FAULTED, name,
+                         "the kernel faulted (" + words + "): its records are lost; `--hang` keeps them");
+  m_losses->add(KTRACE_LOSS_COPY_FAILED, name,
+                (pending.failure != hip_success ? "its end could not be followed: " : "the dispatch ended with ") +
+                    words);
 }
 
 // The model keeps a clock per thread of ours, which copying moves on. A new thread's begins at the model's
@@ -255,7 +308,7 @@ bool Recorder::record(const PendingDispatch& pending, CopiedDispatch copied) {
   m_status->add_dropped_words(dropped_words);
   if (pending.layout.mode == KTRACE_MODE_CLAIM) m_status->add_claim_launch();
   if (pending.is_grown) m_status->add_grown_launch();
-  if (m_config.full == WhenFull::ring && (pending.kernel->note.flags & KTRACE_KERNEL_RING) == 0)
+  if (m_config.full == WhenFull::ring && !pending.layout.is_ring() && dropped_words > 0)
     m_status->count(&ktrace_status::saturated_launches);
   return true;
 }
@@ -321,16 +374,26 @@ void Recorder::lose_late() {
 
 void Recorder::lose_late(const PendingDispatch& pending) {
   if (pending.is_discarded) return;
-  if (m_hang) m_hang->withdraw(pending.record.dispatch);
-  m_losses->add(KTRACE_LOSS_NOT_FINISHED, pending.kernel->metadata.name,
-                "it was launched after the recording was closed");
+  if (m_hang && m_hang->withdraw(pending.record.dispatch)) return;  // it is in the file as far as it came
+  if (has_failed())
+    m_losses->add(KTRACE_LOSS_WRITE_FAILED, pending.kernel->metadata.name,
+                  "the recording could not be written");
+  else
+    m_losses->add(KTRACE_LOSS_NOT_FINISHED, pending.kernel->metadata.name,
+                  "it was launched after the recording was closed");
+}
+
+void Recorder::end_file() {
+  const std::lock_guard lock(m_file_mutex);
+  m_is_file_ended = true;
+  if (m_file.is_open() && !has_failed() && write_losses() && write_last_samples()) write_end();
 }
 
 void Recorder::finish() {
-  {
-    const std::lock_guard lock(m_file_mutex);
-    m_is_file_ended = true;
-    if (m_file.is_open() && !has_failed() && write_losses() && write_last_samples()) write_end();
+  try {
+    end_file();
+  } catch (...) {  // the file stays without its end
+    m_failed = true;
   }
   m_status->set_flag(KTRACE_STATUS_CLOSED);
   {
@@ -383,9 +446,17 @@ void Recorder::close() {
   while (!m_is_finished && now_ns() < m_deadline_ns + close_limit_ns / 4) pause(longest_pause_ns / 4);
   if (m_is_finished) return;
   if (m_hang) m_hang->record_all();
-  if (!m_hang || !m_hang->has_recorded_all())
-    m_losses->add(KTRACE_LOSS_NOT_FINISHED, "", "the device did not answer when the process ended",
-                  std::max<std::uint64_t>(m_outstanding.exchange(0), 1));
+  constexpr char words[] = "the device did not answer when the process ended";
+  if (m_hang) {
+    // Of the others, all waves had ended, or nothing could be written.
+    if (const std::uint64_t lost = m_hang->unrecorded())
+      m_losses->add(KTRACE_LOSS_NOT_FINISHED, "", words, lost);
+    return;
+  }
+  if (const std::uint64_t outstanding = m_outstanding.exchange(0))
+    m_losses->add(KTRACE_LOSS_NOT_FINISHED, "", words, outstanding);
+  else
+    m_status->say_trouble(words);
 }
 
 }  // namespace ktrace

@@ -50,6 +50,8 @@ class Recorder {
 
  private:
   void run(const HipLibrary& hip);
+  void follow(const HipLibrary& hip);
+  void give_up(const char* why) noexcept;
   bool wait_for_work(const HipLibrary& hip);
   void sleep_until_woken();
   void make_way_for_reset();
@@ -57,6 +59,7 @@ class Recorder {
   bool process_if_finished(PendingDispatch& pending);
   void process(PendingDispatch& pending, hipError_t outcome);
   void note_processed(const PendingDispatch& pending);
+  void lose_failed(const PendingDispatch& pending, hipError_t outcome);
   void start_writer(const HipLibrary& hip);
   void lose_late();
   void lose_late(const PendingDispatch& pending);
@@ -66,6 +69,7 @@ class Recorder {
   bool is_past_deadline() const;
   void put_off_deadline();
   void finish();
+  void end_file();
 
   std::uint64_t completion_time(const PendingDispatch& pending);
 

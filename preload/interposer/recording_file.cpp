@@ -75,7 +75,8 @@ bool RecordingFile::create(const std::string& exact, const std::string& dir, con
     descriptor = create_new(m_path);
   }
   if (descriptor < 0) return *trouble = "cannot create " + m_path + ": " + std::strerror(errno), false;
-  m_file = FileDescriptor(descriptor);
+  m_file = KeptDescriptor(FileDescriptor(descriptor));
+  if (!m_file.is_open()) return *trouble = "cannot keep " + m_path + " open: " + std::strerror(errno), false;
 
   ktrace_file_header header{};
   std::memcpy(header.magic, KTRACE_FILE_MAGIC, sizeof header.magic);
@@ -102,16 +103,25 @@ std::uint64_t RecordingFile::append(ktrace_chunk_type type, Payload payload, std
   return bytes.size();
 }
 
+// The program may have closed the descriptor: the file goes on where it ends, as long as it is there.
+bool RecordingFile::is_writable(std::string* trouble) {
+  if (m_file.take_back(m_path)) return true;
+  const std::string reason = errno == 0 ? "it is another file now" : std::strerror(errno);
+  *trouble = "cannot write " + m_path + ": the program closed it, and it cannot be opened again: " + reason;
+  return false;
+}
+
 bool RecordingFile::write_whole(const void* data, std::size_t size, std::string* trouble) {
   const auto* bytes = static_cast<const std::uint8_t*>(data);
   std::size_t done = 0;
   while (done < size) {
+    if (!is_writable(trouble)) return m_size += done, false;
     const ssize_t count = ::write(m_file.get(), bytes + done, size - done);
-    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EINTR || errno == EBADF)) continue;  // EBADF: closed just now
     if (count <= 0) {
       *trouble = "cannot write " + m_path + ": " + std::strerror(count < 0 ? errno : ENOSPC);
       // Best effort: a torn tail is readable too, it only looks worse.
-      if (ftruncate(m_file.get(), static_cast<off_t>(m_size)) != 0) m_size += done;
+      if (!m_file.is_ours() || ftruncate(m_file.get(), static_cast<off_t>(m_size)) != 0) m_size += done;
       return false;
     }
     done += static_cast<std::size_t>(count);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "file_descriptor.hpp"
+#include "kept_descriptor.hpp"
 #include "ktrace/format.h"
 
 namespace ktrace {
@@ -53,7 +53,9 @@ class RecordingFile {
  private:
   bool write_whole(const void* data, std::size_t size, std::string* trouble);
 
-  FileDescriptor m_file;
+  bool is_writable(std::string* trouble);
+
+  KeptDescriptor m_file;
   std::string m_path;
   std::uint64_t m_size = 0;
   std::uint32_t m_next_number = 0;

@@ -1,11 +1,19 @@
 #include "selection.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "clocks.hpp"
+#include "file_descriptor.hpp"
+#include "kernel_name.hpp"
 
 namespace ktrace {
 namespace {
+
+constexpr int most_refused = 20;
+constexpr std::size_t longest_name = 200;
 
 std::uint64_t now_ns(const HipLibrary& hip) {
   return hip.is_software() ? hip.ktrace_softdev_now_ns() : read_host_clocks().monotonic_ns;
@@ -42,9 +50,21 @@ bool Selection::wants_kernel(const Kernel& kernel) {
   if (known != Kernel::Wanted::unknown) return known == Kernel::Wanted::yes;
   const bool is_wanted = m_patterns.choose(kernel.metadata.name);
   const std::lock_guard lock(m_mutex);
-  if (kernel.wanted.exchange(is_wanted ? Kernel::Wanted::yes : Kernel::Wanted::no) == Kernel::Wanted::unknown)
-    m_kernels.push_back(&kernel);
+  if (kernel.wanted.exchange(is_wanted ? Kernel::Wanted::yes : Kernel::Wanted::no) != Kernel::Wanted::unknown)
+    return is_wanted;
+  m_kernels.push_back(&kernel);
+  if (!is_wanted) list_refused(kernel);
   return is_wanted;
+}
+
+// With the lock held. One line for the user who wonders why nothing was recorded; all processes of the
+// session append to one file.
+void Selection::list_refused(const Kernel& kernel) {
+  if (m_config.session_dir.empty() || ++m_refused_count > most_refused) return;
+  const std::string path = m_config.session_dir + "/" + refused_kernels_file;
+  const FileDescriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  const std::string line = short_kernel_name(kernel.metadata.name).substr(0, longest_name) + "\n";
+  if (file.is_open() && write(file.get(), line.data(), line.size()) < 0) return;  // it is a hint, no more
 }
 
 bool Selection::is_in_range(std::uint64_t launch) const {

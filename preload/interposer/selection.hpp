@@ -14,6 +14,9 @@
 
 namespace ktrace {
 
+// In the session's folder: names of annotated kernels that were launched and not chosen, one on each line.
+inline constexpr const char* refused_kernels_file = "refused_kernels";
+
 // Whether something launched at `elapsed_ns` after the beginning falls into one of `periods`, which follow
 // each other.
 bool is_collecting(const std::vector<Period>& periods, std::uint64_t elapsed_ns);
@@ -41,6 +44,7 @@ class Selection {
 
  private:
   bool is_in_range(std::uint64_t launch) const;
+  void list_refused(const Kernel& kernel);
   bool is_in_period() const;
 
   const Config& m_config;
@@ -50,6 +54,7 @@ class Selection {
   std::atomic<std::uint64_t> m_began_ns{0};
   std::mutex m_mutex;
   std::vector<const Kernel*> m_kernels;  // whose names were looked at
+  int m_refused_count = 0;               // of them, by their names
 };
 
 }  // namespace ktrace

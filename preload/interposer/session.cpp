@@ -90,7 +90,7 @@ Session::Session(Config config)
 
 void Session::make_hang_watch() {
   if (m_config.hang_ms == 0) return;
-  m_hang = std::make_unique<HangWatch>(m_config.hang_ms, &m_status,
+  m_hang = std::make_unique<HangWatch>(m_config, &m_status,
                                        [this](const PendingDispatch& dispatch, CopiedDispatch copied) {
                                          return m_recorder->record_unfinished(dispatch, std::move(copied));
                                        });
@@ -159,20 +159,23 @@ Device& Session::device(const HipLibrary& hip, int index) {
 }
 
 Session::Reset::Reset(Session& session, const HipLibrary& hip, std::optional<int> device) noexcept
-    : m_session(session) {
+    : m_session(session), m_hip(hip), m_index(device) {
   m_session.guarded([&] {
     if (m_session.is_left_by_parent(hip)) return;
-    int index = device.value_or(0);
-    if (!device && hip.hipGetDevice(&index) != hip_success) return;
-    m_device = m_session.find_device(hip, index);
+    int index = 0;
+    if (!device && hip.hipGetDevice(&index) == hip_success) m_index = index;
+    if (!m_index) return;
+    m_device = m_session.find_device(hip, *m_index);
     if (m_device) m_hold = m_session.m_recorder->hold_for_reset(*m_device);
-    if (m_device && m_session.m_hang) m_session.m_hang->withdraw_all(*m_device);
+    if (m_device && m_session.m_hang) m_session.m_hang->leave_memory_of(*m_device);
   });
 }
 
 void Session::Reset::finish(hipError_t result) noexcept {
   m_session.guarded([&] {
-    if (result != hip_success || !m_device) return;
+    if (result != hip_success || !m_index) return;
+    m_session.m_captures.end_on_device(m_hip, *m_index);
+    if (!m_device) return;
     m_session.m_streams.forget_all();
     m_session.m_graphs->forget_device(*m_device);
     m_device->forget_buffers();
@@ -200,6 +203,7 @@ void Session::lock_for_fork() {
   m_registry.lock_for_fork();
   m_device_mutex.lock();
   m_streams.lock_for_fork();
+  m_captures.lock_for_fork();
   m_losses.lock_for_fork();
   m_selection.lock_for_fork();
   m_status.lock_for_fork();
@@ -209,6 +213,7 @@ void Session::unlock_in_parent() {
   m_status.unlock_after_fork();
   m_selection.unlock_after_fork();
   m_losses.unlock_after_fork();
+  m_captures.unlock_after_fork();
   m_streams.unlock_after_fork();
   m_device_mutex.unlock();
   m_registry.unlock_in_parent();
@@ -241,6 +246,7 @@ void Session::restart_in_child() {
   make_hang_watch();
   m_is_new_in_child = true;
   m_losses.unlock_after_fork();
+  m_captures.unlock_after_fork();
   m_streams.unlock_after_fork();
   m_device_mutex.unlock();
   m_registry.renew_lock_in_child();

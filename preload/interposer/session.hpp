@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "captures.hpp"
 #include "config.hpp"
 #include "device.hpp"
 #include "graphs.hpp"
@@ -44,16 +45,19 @@ class Session {
   Graphs& graphs() { return *m_graphs; }
   HangWatch* hang() { return m_hang.get(); }  // null without --hang
 
-  // Runs bookkeeping that must not reach the application, whatever happens.
+  // Runs bookkeeping that must not reach the application, whatever happens. False if it was not completed.
+  // Never part of its caller, which may have to be free of any catch.
   template <class Body>
-  void guarded(Body&& body) noexcept {
+  __attribute__((noinline)) bool guarded(Body&& body) noexcept {
     try {
       body();
+      return true;
     } catch (const std::exception& error) {
       note_own_failure(error.what());
     } catch (...) {
       note_own_failure("an exception without a name");
     }
+    return false;
   }
 
   Device& device(const HipLibrary& hip, int index);
@@ -62,14 +66,7 @@ class Session {
   bool is_left_by_parent(const HipLibrary& hip) const { return m_is_hip_of_parent && !hip.is_software(); }
   // See LastError.
   std::atomic<bool>& is_last_error_watched() { return m_is_last_error_watched; }
-  void on_capture_begun() {
-    m_has_captured = true;
-    ++m_captures;
-  }
-  // Also after one that went wrong: only calls that leave it running do not come here.
-  void on_capture_ended() { --m_captures; }
-  bool has_captured() const { return m_has_captured; }
-  bool is_capturing() const { return m_captures > 0; }  // any stream
+  Captures& captures() { return m_captures; }
   // Around a call that destroys what is on a device; of the calling thread without an index.
   class Reset {
    public:
@@ -80,6 +77,8 @@ class Session {
 
    private:
     Session& m_session;
+    const HipLibrary& m_hip;
+    std::optional<int> m_index;
     Device* m_device = nullptr;  // null: nothing of ours is on it
     std::unique_lock<std::mutex> m_hold;
   };
@@ -111,13 +110,12 @@ class Session {
   std::unique_ptr<HangWatch> m_hang;
   std::unique_ptr<Graphs> m_graphs = std::make_unique<Graphs>();
   HipStreams m_streams;
+  Captures m_captures;
   std::mutex m_device_mutex;
   std::map<DeviceKey, std::unique_ptr<Device>> m_devices;
   // The same, for launches, which take no lock. Devices past them are looked up in the map.
   std::atomic<Device*> m_fast_devices[most_hip_libraries][most_fast_devices] = {};
   std::atomic<std::uint64_t> m_dispatches{0};
-  std::atomic<bool> m_has_captured{false};
-  std::atomic<int> m_captures{0};
   std::atomic<bool> m_is_last_error_watched{false};
   std::atomic<bool> m_is_new_in_child{false};
   std::atomic<bool> m_has_hip_begun{false};

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "file_descriptor.hpp"
@@ -65,15 +66,18 @@ bool Status::open(const std::string& dir, const std::string& program, std::strin
 }
 
 void Status::restart_in_child() {
-  ktrace_status fresh{};
-  fresh.magic = KTRACE_STATUS_MAGIC;
-  fresh.size = sizeof fresh;
-  fresh.flags = m_status->flags & KTRACE_STATUS_SOFTWARE_DEVICE;
-  fresh.counts.code_objects = m_status->counts.code_objects;
-  fresh.counts.annotated_code_objects = m_status->counts.annotated_code_objects;
-  fresh.counts.annotated_kernels = m_status->counts.annotated_kernels;
-  fresh.unread_fat_binaries = m_status->unread_fat_binaries;
-  m_unmapped = fresh;
+  const ktrace_u32 flags = m_status->flags & KTRACE_STATUS_SOFTWARE_DEVICE;
+  const ktrace_end_record counts = m_status->counts;
+  const ktrace_u64 unread_fat_binaries = m_status->unread_fat_binaries;
+  // In place: the handler of a crash, which may fork, has little stack.
+  std::memset(&m_unmapped, 0, sizeof m_unmapped);
+  m_unmapped.magic = KTRACE_STATUS_MAGIC;
+  m_unmapped.size = sizeof m_unmapped;
+  m_unmapped.flags = flags;
+  m_unmapped.counts.code_objects = counts.code_objects;
+  m_unmapped.counts.annotated_code_objects = counts.annotated_code_objects;
+  m_unmapped.counts.annotated_kernels = counts.annotated_kernels;
+  m_unmapped.unread_fat_binaries = unread_fat_binaries;
   m_status = &m_unmapped;  // the parent's mapping stays: it is shared, and not ours to write
 }
 
@@ -118,6 +122,11 @@ void Status::set_output(const std::string& path) {
   copy_text(m_status->output, path);
 }
 
+std::string Status::output() {
+  const std::lock_guard lock(m_text_mutex);
+  return m_status->output;
+}
+
 bool Status::has_trouble() {
   const std::lock_guard lock(m_text_mutex);
   return m_status->message[0] != '\0';
@@ -126,6 +135,12 @@ bool Status::has_trouble() {
 void Status::say_trouble(const std::string& message) {
   const std::lock_guard lock(m_text_mutex);
   if (m_status->message[0] == '\0') copy_text(m_status->message, message);
+}
+
+void Status::say_trouble(const char* message, const char* why) noexcept {
+  const std::lock_guard lock(m_text_mutex);
+  if (m_status->message[0] == '\0')
+    std::snprintf(m_status->message, sizeof m_status->message, "%s: %s", message, why);
 }
 
 // Other threads go on counting.

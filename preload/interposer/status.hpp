@@ -40,9 +40,12 @@ class Status {
   void add_bytes(std::uint64_t count);
   void set_flag(ktrace_status_flag flag);
   void set_output(const std::string& path);
+  std::string output();
   bool has_trouble();
   // Keeps the first one.
   void say_trouble(const std::string& message);
+  // The same where there may be no memory.
+  void say_trouble(const char* message, const char* why) noexcept;
 
   ktrace_end_record counts() const;
 

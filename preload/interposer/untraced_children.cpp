@@ -61,12 +61,22 @@ bool is_traced(char* const* environment) {
   return is_preloaded && has_session;
 }
 
-// A path as it grows, cut at its end.
-class PathText {
+// The name of a status file, as Status gives it.
+class FileName {
  public:
+  FileName(long process, int attempt) {
+    add_number(process);
+    if (attempt > 1) {
+      add(".");
+      add_number(attempt);
+    }
+    add(".status");
+  }
+  const char* c_str() const { return m_text; }
+
+ private:
   void add(const char* text) {
-    const std::size_t room = sizeof m_text - 1 - m_length;
-    const std::size_t length = std::strlen(text) < room ? std::strlen(text) : room;
+    const std::size_t length = std::strlen(text);
     std::memcpy(m_text + m_length, text, length);
     m_length += length;
   }
@@ -77,50 +87,46 @@ class PathText {
     while ((number /= 10) > 0);
     add(at);
   }
-  const char* c_str() const { return m_text; }
 
- private:
-  char m_text[PATH_MAX + 64] = "";
+  char m_text[64] = "";
   std::size_t m_length = 0;
 };
 
-// As Status names it. Through syscall(), because open and write are cancellation points.
+// Through syscall(), because open and write are cancellation points. The folder has a descriptor of its own
+// for a moment: there is no room for a whole path where this runs.
 int create_status_file(long pid) {
+  const long folder = syscall(SYS_openat, AT_FDCWD, session_dir, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+  if (folder < 0) return -1;
   long file = -1;
   for (int attempt = 1; attempt <= most_names; ++attempt) {
-    PathText path;
-    path.add(session_dir);
-    path.add("/");
-    path.add_number(pid);
-    if (attempt > 1) {
-      path.add(".");
-      path.add_number(attempt);
-    }
-    path.add(".status");
-    file = syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const FileName name(pid, attempt);
+    file = syscall(SYS_openat, folder, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (file >= 0 || errno != EEXIST) break;
   }
+  syscall(SYS_close, folder);
   return static_cast<int>(file);
 }
 
-// A process that never called HIP has no status file: it gets one for this count alone.
+// A process that never called HIP has no status file: it gets one for this count alone. Filled in where it
+// is mapped: a handler of a crash may have a stack of 8 KiB in all.
 ktrace_status* open_bystander_status() {
+  static const ktrace_status empty{};
   const long pid = syscall(SYS_getpid);
   const int file = create_status_file(pid);
   if (file < 0) return nullptr;
-  ktrace_status status;
-  std::memset(&status, 0, sizeof status);
-  status.magic = KTRACE_STATUS_MAGIC;
-  status.size = sizeof status;
-  status.pid = static_cast<ktrace_u32>(pid);
-  status.flags = KTRACE_STATUS_BYSTANDER;
-  syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", status.program, sizeof status.program - 1);
   void* mapped = MAP_FAILED;
   // Written, not only made longer: on a full disk the mapping would kill the program.
-  if (syscall(SYS_write, file, &status, sizeof status) == static_cast<long>(sizeof status))
-    mapped = mmap(nullptr, sizeof status, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (syscall(SYS_write, file, &empty, sizeof empty) == static_cast<long>(sizeof empty))
+    mapped = mmap(nullptr, sizeof empty, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   syscall(SYS_close, file);
-  return mapped == MAP_FAILED ? nullptr : static_cast<ktrace_status*>(mapped);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* const status = static_cast<ktrace_status*>(mapped);
+  status->pid = static_cast<ktrace_u32>(pid);
+  status->flags = KTRACE_STATUS_BYSTANDER;
+  syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", status->program, sizeof status->program - 1);
+  status->size = sizeof *status;
+  status->magic = KTRACE_STATUS_MAGIC;
+  return status;
 }
 
 ktrace_status* status_to_count_in() {

@@ -14,7 +14,8 @@ bool was_started_traced();
 const char* session_dir_at_start();  // "" if it was not
 
 // One start of a program with `environment`. Everything here is safe between vfork and exec and in signal
-// handlers: no allocation, no lock, no call that is a cancellation point. errno stays as it is.
+// handlers: no allocation, no lock, no call that is a cancellation point, less than 1 KB of stack. errno
+// stays as it is.
 class UntracedStart {
  public:
   explicit UntracedStart(char* const* environment) noexcept;

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ktrace_cli import console
-from ktrace_cli.errors import KtraceError
+from ktrace_cli.errors import KtraceError, UsageError
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,37 @@ class _Subcommands(TyperGroup):
         return name, command and load_subcommand(str(name)), rest
 
 
+class _RunCommand(TyperCommand):
+    """Knows the options of rocprofv3 that ktrace has nothing for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options, as every command does."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as problem:
+            option = str(getattr(problem, "option_name", ""))
+            _refuse_option_of_rocprofv3(option)
+            raise
+
+
+def _refuse_option_of_rocprofv3(option: str) -> None:
+    from ktrace_cli.launch.rocprofv3 import key_of_rocprofv3  # noqa: PLC0415 - rarely needed
+
+    if option.startswith("--") and (known := key_of_rocprofv3(option[2:].replace("-", "_"))):
+        what, fix = known
+        raise UsageError(
+            f"`ktrace run` has no option {option}", why=f"it is rocprofv3's: {what}", fix=fix
+        )
+
+
 def load_subcommand(name: str) -> Any:
     """Import a subcommand and build its options."""
     function = getattr(importlib.import_module(f"ktrace_cli.commands.{name}"), name)
-    settings = {"allow_interspersed_args": not SUBCOMMANDS[name].takes_a_command_line}
+    command_line = SUBCOMMANDS[name].takes_a_command_line
+    settings = {"allow_interspersed_args": not command_line}
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, context_settings=settings)(function)
+    kind = _RunCommand if command_line else TyperCommand
+    single.command(name, cls=kind, context_settings=settings)(function)
     return typer.main.get_command(single)
 
 

@@ -37,6 +37,7 @@ DISPATCH = np.dtype(
         ("waves", "<i8"),
         ("expected", "<u4"),  # waves that should have been recorded; 0: not known
         ("flags", "<u4"),  # layout.DispatchFlag
+        ("status", "<u4"),  # HIP's error code; 0
     ]
 )
 

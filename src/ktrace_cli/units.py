@@ -54,7 +54,7 @@ def parse_size(text: str) -> int:
     if match is None:
         raise UsageError(
             f"cannot read the size {text!r}",
-            why="wanted a number and K, M or G",
+            why="wanted a number and K, M, G or T",
             fix="write for example `512M`",
         )
     power = " KMGT".index((match[2] or " ").upper())

@@ -20,7 +20,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from ktrace_cli.launch.native import INTERPOSER, native_library  # noqa: E402
 from ktrace_cli.trace_file.reader import read_recording  # noqa: E402
-from support.async_hip import SAXPY_UNTRACED, Bench, build  # noqa: E402
+from support.async_hip import SAXPY_UNTRACED, Bench, build, build_graphs  # noqa: E402
+from support.preloaded import run_script  # noqa: E402
 
 LAUNCHES = 64 + 8000
 REPEAT = 5
@@ -80,11 +81,41 @@ def added_calls(table: Table, bench: Bench, folder: Iterator[Path]) -> None:
         ("unannotated launch", {"code_object": SAXPY_UNTRACED}, 0),
         ("annotated launch", {"extra": "settle"}, 2),
         ("annotated launch, several streams", {"extra": "settle", "streams": 4}, 2),
-        ("annotated launch in a program that has captured", {"extra": "capture"}, 3),
+        ("annotated launch in a program that has captured", {"extra": "capture"}, 2),
     )
     for name, options, least in rows:
         traced = bench.run(next(folder), launches=LAUNCHES, **options)
         table.count(f"{name}: calls of HIP", traced.values["calls"] - 1, least, least + 0.5)
+
+
+def added_calls_of_graphs(table: Table, folder: Iterator[Path]) -> None:
+    """Count what a replay of a graph adds: for the graph, and for each of its kernels."""
+    built = build_graphs(next(folder))
+    if built is None:
+        sys.exit("there is no C++ compiler")
+    few, many = (
+        calls_of_replay(built.folder / "libamdhip64.so.7", n, next(folder)) for n in (1, 9)
+    )
+    per_kernel = (many - few) / 8
+    table.count("graph replay, for each kernel: calls of HIP", per_kernel, 0, 6)
+    table.count("graph replay, for the graph: calls of HIP", few - per_kernel - 1, 0, 5)
+
+
+def calls_of_replay(hip: Path, kernels: int, folder: Path) -> int:
+    outcome = run_script(
+        "from support.graph_host import *\n"
+        f"host = GraphHost(SAXPY, ctypes.CDLL({str(hip)!r}))\n"
+        "hip, stream = host.hip, host.stream()\n"
+        f"executable = host.instantiate(host.captured(*[(4, 1, 1)] * {kernels}))\n"
+        "for _ in range(4):\n"
+        "    hip.fake_calls()\n    assert hip.hipGraphLaunch(executable, stream) == 0\n"
+        "    print(hip.fake_calls())\n    hip.hipStreamSynchronize(stream)\n",
+        folder,
+        preload_device=False,
+    )
+    if outcome.returncode or outcome.status.dispatches != 4 * kernels:
+        sys.exit(f"graphs were not recorded: {outcome.stderr}{outcome.status}")
+    return int(outcome.stdout.split()[-1])
 
 
 def copied_bytes(table: Table, bench: Bench, folder: Iterator[Path]) -> None:
@@ -145,6 +176,7 @@ def main() -> None:
             stress(table, bench, folder, 100_000)
         else:
             added_calls(table, bench, folder)
+            added_calls_of_graphs(table, folder)
             copied_bytes(table, bench, folder)
             added_times(table, bench, folder)
             table.time("process start, added", start_ms(True) - start_ms(False), 0.3, "ms")

@@ -54,6 +54,7 @@ EXPORTS = {
     "hipLaunchKernel",
     "hipLaunchKernel_spt",
     "hipLaunchKernelExC",
+    "hipLaunchByPtr",
     "hipLaunchCooperativeKernel",
     "hipLaunchCooperativeKernel_spt",
     "hipLaunchCooperativeKernelMultiDevice",

@@ -13,11 +13,12 @@ from ktrace_cli.analysis.unfinished import UnfinishedDispatch
 from ktrace_cli.model import Timeline
 from ktrace_cli.timeline.build import build_timeline
 from ktrace_cli.trace_file import layout
-from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
+from ktrace_cli.trace_file.layout import DispatchFlag, LossReason, WaveState
 from ktrace_cli.trace_file.recording import Recording
 from support.hanging import PROGRAM, hanging_code_object
 from support.preloaded import Outcome, run_preloaded
 
+FAULT = 719  # hipErrorLaunchFailure: its budget of instructions is used up
 UNFINISHED = layout.STATUS.fields["unfinished_dispatches"][1]
 FLAGS = DispatchFlag.UNFINISHED | DispatchFlag.EAGER
 # The launch does not return on the software device, so that it needs a thread of its own.
@@ -34,10 +35,17 @@ DEFAULT_SIGINT = "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
 STACKS = (("mainloop", "wait_barrier"), ("mainloop", "wait_flag", "poll"))
 
 
-def run(script: str, folder: Path, hang_ms: int, target: str = "gfx942") -> Outcome:
+def run(script: str, folder: Path, hang_ms: int, target: str = "gfx942", **more: str) -> Outcome:
     program = [sys.executable, "-c", PROGRAM + script, hanging_code_object(target=target)]
-    environment = {"KTRACE_HANG_MS": str(hang_ms), "KTRACE_SOFT_ARCH": target}
+    environment = {"KTRACE_HANG_MS": str(hang_ms), "KTRACE_SOFT_ARCH": target, **more}
     return run_preloaded(program, folder, environment=environment)
+
+
+def still_runs(outcome: Outcome) -> str:
+    return (
+        "ktrace: kernel `spin` (dispatch 1) still runs after 100 ms: what its waves recorded so "
+        f"far is in {outcome.path}; it is not stopped\n"
+    )
 
 
 def stacks_of(recording: Recording) -> UnfinishedDispatch:
@@ -80,7 +88,7 @@ def test_the_limit_writes_what_never_ended(tmp_path: Path) -> None:
 
     outcome = run(script, tmp_path, 100)
 
-    assert outcome.returncode == -signal.SIGKILL
+    assert (outcome.returncode, outcome.stderr) == (-signal.SIGKILL, still_runs(outcome))
     assert_names_what_is_open(outcome.recording)
     assert outcome.status.unfinished_dispatches == 1
 
@@ -96,13 +104,14 @@ def test_a_dispatch_that_ends_after_all_is_whole(tmp_path: Path) -> None:
 
     outcome = run(script, tmp_path, 100)
 
-    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert (outcome.returncode, outcome.stderr) == (0, still_runs(outcome))
     recording = outcome.recording
     (dispatch,) = recording.dispatches
     assert DispatchFlag(int(dispatch.record["flags"])) == DispatchFlag.EAGER
     assert dispatch.headers["state"].tolist() == [WaveState.ENDED] * 6
     assert int(recording.end["dispatches"]) >= 2  # chunks
     assert (outcome.status.unfinished_dispatches, outcome.status.losses) == (0, {})
+    assert (outcome.status.recorded_dispatches, outcome.status.message) == (1, "")
     timeline = build_timeline(recording)
     assert timeline.losses.counted() == {}
     assert sorted(name for name in names_of(timeline) if name != "k_tile") == sorted(
@@ -174,6 +183,56 @@ def test_a_child_of_fork_ends_by_a_signal_at_once(tmp_path: Path) -> None:
     assert (outcome.returncode, outcome.stdout) == (0, "15 True\n")
 
 
+@pytest.mark.parametrize("hang_ms", [100, 60_000])
+def test_a_kernel_that_faults_leaves_its_records_and_is_counted_once(
+    hang_ms: int, tmp_path: Path
+) -> None:
+    outcome = run("launch()\n", tmp_path, hang_ms, KTRACE_SOFT_BUDGET="20000000")
+
+    assert outcome.returncode == 1
+    assert f"HIP error {FAULT}" in outcome.stderr
+    assert_names_what_is_open(outcome.recording)
+    assert [int(d.record["status"]) for d in outcome.recording.dispatches] == [FAULT]
+    status = outcome.status
+    assert (status.losses, status.unfinished_dispatches, status.recorded_dispatches) == ({}, 1, 1)
+    assert status.message == (
+        "kernel `spin` (dispatch 1) faulted (hipErrorLaunchFailure): what its waves recorded until "
+        "then is kept"
+    )
+
+
+def test_a_kernel_that_faults_without_hang_is_lost_and_the_words_say_what_keeps_it(
+    tmp_path: Path,
+) -> None:
+    script = "words[0] = 1\nlaunch()\nwords[0] = 0\nlaunch()\n"  # the first one ends
+    program = [sys.executable, "-c", PROGRAM + script, hanging_code_object()]
+
+    outcome = run_preloaded(program, tmp_path, environment={"KTRACE_SOFT_BUDGET": "2000000"})
+
+    assert outcome.status.losses == {LossReason.FAULTED: 1}
+    assert [loss.explanation for loss in outcome.recording.losses] == [
+        "the kernel faulted (hipErrorLaunchFailure): its records are lost; `--hang` keeps them"
+    ]
+
+
+def test_the_same_signal_once_more_ends_a_program_that_waits_for_its_launch(tmp_path: Path) -> None:
+    script = (
+        IN_A_THREAD.partition("\n")[2] + "def interrupt():\n"
+        "    wait_until_it_hangs()\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    while unfinished() == 0: os.sched_yield()\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt, daemon=True).start()\nlaunch()\n"
+    )
+
+    outcome = run(script, tmp_path, 60_000)
+
+    assert (outcome.returncode, outcome.stderr) == (
+        -signal.SIGINT,
+        "ktrace: the launch of a kernel has not returned, and the program may not react before it "
+        "does; the same signal once more ends it\n",
+    )
+    assert_names_what_is_open(outcome.recording)
+
+
 def test_ktrace_run_and_its_summary_say_what_never_ended(tmp_path: Path) -> None:
     script = IN_A_THREAD + UNTIL_RECORDED + "os._exit(3)\n"
     program = [sys.executable, "-c", PROGRAM + script, hanging_code_object()]
@@ -191,11 +250,14 @@ def test_ktrace_run_and_its_summary_say_what_never_ended(tmp_path: Path) -> None
     shown = subprocess.run([*ktrace, "summary", output], capture_output=True, text=True, check=True)
 
     assert traced.returncode == 3
-    assert "1 dispatch was recorded while still running" in traced.stderr
+    assert "1 dispatch was recorded without an end" in traced.stderr
+    assert "ktrace: recorded 1 dispatch in" in traced.stderr
     assert shown.stdout.split("\n\n")[-1].splitlines()[0] == (
         "spin dispatch 1: 4 of 6 waves unfinished"
     )
-    assert [line.split(" (since ")[0] for line in shown.stdout.splitlines()[-2:]] == [
-        "  2 waves in `mainloop` > `wait_barrier`",
-        "  2 waves in `mainloop` > `wait_flag` > `poll`",
+    assert shown.stdout.splitlines()[-4:] == [
+        "  2 waves in `mainloop` > `wait_barrier` (open since its last record)",
+        "    workgroup 0,0,0 wave 1; workgroup 1,0,0 wave 1",
+        "  2 waves in `mainloop` > `wait_flag` > `poll` (open since its last record)",
+        "    workgroup 0,0,0 wave 0; workgroup 1,0,0 wave 0",
     ]

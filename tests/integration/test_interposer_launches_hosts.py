@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ktrace_cli.trace_file.layout import LossReason
 from support.bundles import hip_entry, make_bundle
 from support.preloaded import SAXPY, Outcome, run_script
 from support.stand_in import build_stand_in
@@ -289,3 +290,20 @@ def test_functions_that_hip_lists_are_traced(unloads: bool, tmp_path: Path) -> N
 
     assert_traced(outcome, [4, 4, 4])
     assert outcome.status.unseen_launches == 0
+
+
+def test_the_first_versions_launch_call_is_counted_where_hip_does_it_alone(tmp_path: Path) -> None:
+    outcome = run_script(
+        f"{host(tmp_path)}from support.registered_host import Dim3\n"
+        "host.call('hipConfigureCall', Dim3(4, 1, 1), Dim3(256, 1, 1), ctypes.c_size_t(0), None)\n"
+        "size = ctypes.sizeof(host.arguments)\n"
+        "host.call('hipSetupArgument', ctypes.byref(host.arguments), ctypes.c_size_t(size),\n"
+        "    ctypes.c_size_t(0))\n"
+        f"host.call('hipLaunchByPtr', host.function)\nhost.launches = 1\n{RIGHT}",
+        tmp_path,
+    )
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    status = outcome.status
+    assert (status.launches, status.annotated_launches, status.dispatches) == (1, 1, 0)
+    assert status.losses == {LossReason.ENTRY_POINT: 1}

@@ -164,7 +164,7 @@ def test_memory_that_is_too_small_for_one_wave_is_said(tmp_path: Path) -> None:
     assert_lost(
         outcome,
         LossReason.POOL_EXHAUSTED,
-        "kernel `saxpy`: all of `--memory` was in use, or it is too small for one wave",
+        "kernel `saxpy`: 1 wave of 65536 bytes did not fit `--memory 65536`",
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.compile_c import compile_c_library
 from support.preloaded import Outcome, run_preloaded, run_script
 
 TRACED = "host = Host(open_hip(), SAXPY)\nassert host.launch() == 0\n"
@@ -267,3 +268,54 @@ def test_ktrace_run_states_the_loss_behind_env_i_once(tmp_path: Path) -> None:
     assert kept["LD_PRELOAD"].endswith(f":{preload}")
     assert kept["LD_LIBRARY_PATH"].endswith(folders)
     assert "LD_PRELOAD" not in (tmp_path / "scrubbed").read_text()
+
+
+# A reporter of crashes: a program with an empty environment, started by a handler that has little
+# stack besides what the kernel itself puts there, and a page below it that may not be touched.
+REPORTER = """
+#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char* none[] = {0};
+static void report(int number) {
+  int status;
+  pid_t child = START();
+  if (child == 0) {
+    execle("/bin/sh", "sh", "-c", "echo reported; exit 3", (char*)0, none);
+    _exit(9);
+  }
+  waitpid(child, &status, 0);
+  _exit(WIFSIGNALED(status) ? 100 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+void crash(void) {
+  size_t size = getauxval(AT_MINSIGSTKSZ) + 4608;
+  char* memory = mmap(0, 1 << 18, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(memory, 1 << 16, PROT_NONE);
+  stack_t stack = {.ss_sp = memory + (1 << 16), .ss_size = size};
+  struct sigaction action = {.sa_handler = report, .sa_flags = SA_ONSTACK};
+  sigaltstack(&stack, 0);
+  sigaction(SIGSEGV, &action, 0);
+  raise(SIGSEGV);
+}
+"""
+
+
+@pytest.mark.parametrize("start", ["fork", "vfork"])
+@pytest.mark.parametrize("before", ["", TRACED], ids=["bystander", "traced"])
+@pytest.mark.parametrize("traced", [False, True], ids=["plain", "preloaded"])
+def test_a_handler_with_a_small_stack_starts_a_reporter(
+    start: str, before: str, traced: bool, tmp_path: Path
+) -> None:
+    library = compile_c_library(REPORTER.replace("START", start), tmp_path / "reporter.so")
+
+    outcome = run_script(
+        f"reporter = ctypes.CDLL({str(library)!r})\n{before}reporter.crash()",
+        tmp_path,
+        traced=traced,
+    )
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (3, "reported\n", "")
+    assert sum(untraced(outcome)) == traced

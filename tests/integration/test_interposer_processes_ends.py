@@ -1,15 +1,15 @@
 """Processes end in every way: what was copied back is in the file, and nothing hangs or crashes."""
 
-import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from ktrace_cli.launch.native import SOFTWARE_DEVICE, native_library
 from ktrace_cli.trace_file.layout import LossReason
-from support.preloaded import run_script
+from support.compile_c import compile_c, compile_c_library
+from support.preloaded import SAXPY, run_preloaded, run_script
 
 HOST = "host = Host(open_hip(), SAXPY)\nfor _ in range(3): assert host.launch() == 0\n"
 C = "c = ctypes.CDLL(None)\n"
@@ -128,17 +128,16 @@ def test_a_daemon_s_parent_closes_and_the_daemon_goes_on(tmp_path: Path) -> None
 
 def test_an_end_in_a_handler_that_interrupts_a_launch_is_bounded(tmp_path: Path) -> None:
     # The handler runs in C, at any moment: also while the launch holds locks.
-    source = tmp_path / "handler.c"
-    source.write_text(
+    library = compile_c_library(
         "#include <signal.h>\n#include <sys/time.h>\n#include <unistd.h>\n"
         "static void end(int number) { (void)number; _exit(3); }\n"
         "void arm(void) {\n"
         "  signal(SIGALRM, end);\n"
         "  struct itimerval time = {{0, 0}, {0, 50000}};\n"
         "  setitimer(ITIMER_REAL, &time, 0);\n"
-        "}\n"
+        "}\n",
+        tmp_path / "handler.so",
     )
-    library = compile_c(source, tmp_path / "handler.so")
     begin = time.monotonic()
 
     outcome = run_script(
@@ -152,14 +151,6 @@ def test_an_end_in_a_handler_that_interrupts_a_launch_is_bounded(tmp_path: Path)
     assert outcome.status.dispatches == len(outcome.recording.dispatches)
 
 
-def compile_c(source: Path, output: Path) -> Path:
-    compiler = shutil.which("cc") or shutil.which("clang") or shutil.which("clang-19")
-    if not compiler:
-        pytest.skip("no C compiler")
-    subprocess.run([compiler, "-O1", "-fPIC", "-shared", source, "-o", output], check=True)
-    return output
-
-
 def test_our_threads_take_no_signal_of_the_program(tmp_path: Path) -> None:
     outcome = run_script(
         HOST + "import signal\n"
@@ -170,10 +161,11 @@ def test_our_threads_take_no_signal_of_the_program(tmp_path: Path) -> None:
         tmp_path,
     )
 
-    lines = sorted(outcome.stdout.split("\n"))[1:]
+    lines = set(outcome.stdout.splitlines())
     # All but SIGKILL and SIGSTOP, which cannot be, and the two of the C library's own.
     blocked = "fffffffe7ffbfeff"
-    assert lines == [f"ktrace-writer {blocked}", f"ktrace_closer {blocked}"]
+    aside = {f"ktrace-aside {blocked}"}  # where it has not quite ended yet
+    assert lines - aside == {f"ktrace-writer {blocked}", f"ktrace-closer {blocked}"}
 
 
 OWN_THREADS = (
@@ -203,14 +195,13 @@ def test_a_program_without_annotated_kernels_gets_no_thread(tmp_path: Path) -> N
 
 def test_a_launch_from_a_library_s_constructor_does_not_hang(tmp_path: Path) -> None:
     # dlopen holds the loader's lock meanwhile, which the first call of HIP in a new thread takes.
-    source = tmp_path / "constructor.c"
-    source.write_text(
+    library = compile_c_library(
         "#include <stdlib.h>\n"
         "__attribute__((constructor)) static void begin(void) {\n"
         '  ((void (*)(void))strtoull(getenv("CALLBACK"), NULL, 10))();\n'
-        "}\n"
+        "}\n",
+        tmp_path / "constructor.so",
     )
-    library = compile_c(source, tmp_path / "constructor.so")
 
     outcome = run_script(
         "host = Host(open_hip(), SAXPY)\n"
@@ -223,3 +214,48 @@ def test_a_launch_from_a_library_s_constructor_does_not_hang(tmp_path: Path) -> 
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "0\nTrue\n", "")
     assert len(outcome.recording.dispatches) == 1
     assert outcome.status.is_closed
+
+
+# Registered before HIP is called, and so run after everything that HIP and its device registered.
+LAUNCHES_AT_THE_END = """
+#include <stdio.h>
+#include <stdlib.h>
+int hipModuleLoad(void**, const char*), hipModuleGetFunction(void**, void*, const char*);
+int hipMalloc(void**, size_t), hipSetDevice(int), hipGetDevice(int*);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void*, void**, void**);
+static void *module, *function, *memory, *sink;
+static int n = 0;
+static float a = 2;
+static void *places[] = {&n, &a, &memory, &memory, &sink};
+static void launch(const char* when) {
+  int device = -1;
+  hipGetDevice(&device);
+  int status = hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, 0, places, 0);
+  printf("%s %d on %d\\n", when, status, device);
+  fflush(stdout);
+}
+static void late(void) { launch("late"); }
+__attribute__((destructor)) static void destructed(void) { launch("destructed"); }
+int main(int count, char** values) {
+  atexit(late);
+  hipSetDevice(1);
+  hipModuleLoad(&module, values[1]);
+  hipModuleGetFunction(&function, module, "saxpy");
+  hipMalloc(&memory, 4096);
+  launch("main");
+  return 0;
+}
+"""
+
+
+def test_launches_after_the_end_of_main_run_and_are_counted(tmp_path: Path) -> None:
+    hip = str(native_library(SOFTWARE_DEVICE))
+    program = compile_c(LAUNCHES_AT_THE_END, tmp_path / "program", hip)
+
+    outcome = run_preloaded([program, SAXPY], tmp_path, environment={"KTRACE_SOFT_DEVICES": "2"})
+
+    lines = "main 0 on 1\nlate 0 on 1\ndestructed 0 on 1\n"
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, lines, "")
+    assert (outcome.status.launches, outcome.status.dispatches) == (3, 1)
+    assert outcome.status.losses == {LossReason.NOT_FINISHED: 2}

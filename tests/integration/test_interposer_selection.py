@@ -138,14 +138,37 @@ def test_direct_mode_loses_what_does_not_fit(tmp_path: Path) -> None:
     (dispatch,) = outcome.recording.dispatches
     assert int(dispatch.record["mode"]) == layout.Mode.DIRECT
     assert outcome.status.losses == {LossReason.POOL_EXHAUSTED: 1}
+    assert outcome.status.message == (
+        "kernel `saxpy`: 400 waves of 512 bytes did not fit `--memory 65536`"
+    )
     assert outcome.status.claim_launches == 0
 
 
-def test_a_ring_that_the_kernel_was_not_built_for_is_counted(tmp_path: Path) -> None:
+def test_a_ring_that_the_kernel_was_not_built_for_matters_only_to_full_regions(
+    tmp_path: Path,
+) -> None:
     outcome = run(tmp_path, 2, KTRACE_FULL="ring")
 
     assert [int(d.record["flags"]) for d in outcome.recording.dispatches] == [0, 0]
-    assert (outcome.status.saturated_launches, outcome.status.losses) == (2, {})
+    assert (outcome.status.saturated_launches, outcome.status.dropped_words) == (0, 0)
+
+
+def test_threads_of_the_software_device_wait_for_a_buffer_too(tmp_path: Path) -> None:
+    script = """
+import threading
+def work():
+    for _ in range(8): host.launch()
+threads = [threading.Thread(target=work) for _ in range(6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    # Room for two buffers of 16 waves with 2 KiB each.
+    environment = {"KTRACE_WORDS": "256", "KTRACE_MEMORY": "70000", "KTRACE_ON_FULL": "wait"}
+
+    outcome = run(tmp_path, 0, script, **environment, KTRACE_ON_FULL_MS="60000")
+
+    assert (outcome.status.dispatches, outcome.status.losses) == (48, {})
+    assert outcome.status.claim_launches == 0
 
 
 def test_a_name_of_the_recording_is_filled_in_by_each_process(tmp_path: Path) -> None:
@@ -184,3 +207,10 @@ def test_where_it_records_is_said_to_who_wants_to_know(tmp_path: Path) -> None:
 
     assert (outcome.returncode, outcome.stdout) == (0, "right\n")
     assert outcome.stderr == f"ktrace: records into {outcome.path}\n"
+
+
+def test_kernels_that_were_launched_and_not_chosen_are_listed_once(tmp_path: Path) -> None:
+    run(tmp_path, 3, KTRACE_KERNELS="gemm")
+
+    (listed,) = tmp_path.rglob("refused_kernels")
+    assert listed.read_text() == "saxpy\n"

@@ -95,7 +95,8 @@ def test_a_kernel_that_is_not_chosen_is_said(ktrace: Ktrace, tmp_path: Path) -> 
 
     assert said(result) == [
         "nothing was recorded: saw 1 code object (1 annotated, with 1 annotated kernel) and "
-        "3 launches (3 of annotated kernels); the filters of kernels left out 3 launches"
+        "3 launches (3 of annotated kernels); the filters of kernels left out 3 launches "
+        "(annotated kernels here: saxpy)"
     ]
     assert list(tmp_path.iterdir()) == []
 
@@ -142,12 +143,13 @@ def test_options_choose_which_launches_are_recorded(
 @pytest.mark.parametrize(
     ("options", "left_out"),
     [
-        (["--kernel-include-regex", "gemm"], "the filters of kernels left out 2 launches"),
-        (["--kernel-exclude-regex", "saxpy"], "the filters of kernels left out 2 launches"),
-        (["--kernel-iteration-range", "3"],
-         "the range of iterations or the collection period left out 2 launches"),
+        (["--kernel-include-regex", "gemm"],
+         "the filters of kernels left out 2 launches (annotated kernels here: saxpy)"),
+        (["--kernel-exclude-regex", "saxpy"],
+         "the filters of kernels left out 2 launches (annotated kernels here: saxpy)"),
+        (["--kernel-iteration-range", "3"], "the range of iterations left out 2 launches"),
         (["-P", "1:1:1", "--collection-period-unit", "hour"],
-         "the range of iterations or the collection period left out 2 launches"),
+         "the collection period left out 2 launches"),
     ],
 )  # fmt: skip
 def test_options_that_leave_nothing_say_so(
@@ -182,7 +184,7 @@ def test_direct_never_claims(ktrace: Ktrace) -> None:
 
     assert (direct.returncode, direct.stdout) == (0, "ok\n")
     assert said(direct)[1] == (
-        "warning: 1 launch was not traced: the trace buffers of `--memory` were all in use"
+        "warning: 1 launch was not traced: `--memory` had no room for its trace buffer"
     )
     assert said(direct)[-1].startswith("nothing was recorded: ")
 

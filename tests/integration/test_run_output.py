@@ -46,13 +46,15 @@ def test_force_replaces_it(ktrace: Ktrace, tmp_path: Path) -> None:
 def test_an_unwritable_folder_never_costs_the_program_its_status(
     ktrace: Ktrace, tmp_path: Path
 ) -> None:
-    (tmp_path / "file").write_text("not a folder")
+    # It is a folder when the run begins.
+    script = 'rmdir folder && touch folder && exec "$@"'
 
-    good = ktrace("run", "-o", "file/a.bin", "--", *saxpy())
-    bad = ktrace("run", "-o", "file/a.bin", "--", "sh", "-c", "exit 7")
+    good = ktrace("run", "-o", "folder/a.bin", "--", "sh", "-c", script, "sh", *saxpy())
+    (tmp_path / "folder").unlink()
+    bad = ktrace("run", "-o", "folder/a.bin", "--", "sh", "-c", script, "sh", "sh", "-c", "exit 7")
 
     assert (good.returncode, good.stdout) == (125, "ok\n")
-    assert "file/a.bin" in good.stderr
+    assert "folder/a.bin" in good.stderr
     assert bad.returncode == 7
 
 
@@ -72,6 +74,44 @@ def test_force_replaces_regular_files_only(ktrace: Ktrace, tmp_path: Path) -> No
         assert said(result)[1] == "  why: it exists and is no regular file"
     assert (tmp_path / "fifo").is_fifo()
     assert (tmp_path / "link").is_symlink()
+
+
+def test_an_old_file_that_was_not_replaced_is_said(ktrace: Ktrace, tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_text("precious")
+
+    result = ktrace("run", "--force", "-o", "a.bin", "--kernel", "gemm", "--", *saxpy())
+
+    assert said(result) == [
+        "nothing was recorded: saw 1 code object (1 annotated, with 1 annotated kernel) and 1 "
+        "launch (1 of annotated kernels); the filters of kernels left out 1 launch (annotated "
+        "kernels here: saxpy); a.bin is still the one of an earlier run"
+    ]
+    assert (tmp_path / "a.bin").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--blocks", "99"], "no wave was recorded: `--blocks 99` chose none of any dispatch"),
+        (["--xcc", "9"], "no wave was recorded: `--xcc 9` chose none of any dispatch"),
+        (["--blocks", "0"], ""),
+    ],
+)
+def test_filters_that_choose_no_wave_are_said(
+    ktrace: Ktrace, options: list[str], words: str
+) -> None:
+    result = ktrace("run", "-o", "a.bin", *options, "--", *saxpy())
+
+    lines = said(result)
+    assert lines[:-1] == ([f"warning: {words}"] if words else [])
+    assert lines[-1].startswith("recorded 1 dispatch in a.bin")
+
+
+def test_with_pftrace_nothing_is_left_to_do(ktrace: Ktrace, tmp_path: Path) -> None:
+    result = ktrace("run", "-f", "pftrace", "-o", "a.bin", "--", *saxpy())
+
+    assert (tmp_path / "a.pftrace.gz").exists()
+    assert "next:" not in result.stderr
 
 
 @pytest.mark.parametrize("name", ["-", "x.pftrace.gz"])

@@ -204,6 +204,35 @@ def test_ktraces_own_temporary_folder_is_gone_however_the_run_ends(
         assert list(temporary.iterdir()) == [], command
 
 
+def test_a_program_that_is_started_after_the_run_is_recorded(
+    ktrace: Ktrace, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    for name in ("go", "done"):
+        os.mkfifo(tmp_path / name)
+    late = 'read -r line < go; "$@" > out 2>&1; echo > done'
+    start = (
+        "import subprocess, sys; from subprocess import DEVNULL as no\n"
+        "subprocess.Popen(sys.argv[1:], stdin=no, stdout=no, stderr=no)"
+    )
+
+    result = ktrace(
+        "run", "-o", "a.bin", "--", sys.executable, "-c", start, "sh", "-c", late, "sh", *saxpy(),
+        TMPDIR=str(temporary),
+    )  # fmt: skip
+    (tmp_path / "go").write_text("\n")
+    (tmp_path / "done").read_text()
+
+    (folder,) = temporary.iterdir()
+    assert said(result)[0] == (
+        f"processes of the run outlive it, and what they start needs {folder}: remove it when "
+        "they have ended"
+    )
+    assert (tmp_path / "out").read_text() == "ok\n"
+    assert (tmp_path / "a.bin").read_bytes()[:8] == b"KTRACE\x1a\n"
+
+
 def test_a_temporary_folder_that_the_loader_cannot_name_is_not_used(
     ktrace: Ktrace, tmp_path: Path
 ) -> None:

@@ -1,9 +1,9 @@
-"""Launches in front of a stand-in HIP that counts calls and is asynchronous (async_hip.cpp)."""
+"""Programs in front of a stand-in HIP that is asynchronous: async_hip.cpp or graph_hip.cpp."""
 
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ SAXPY_UNTRACED = ROOT / "samples" / "saxpy" / "saxpy.gfx942.untraced.co"
 
 @dataclass(frozen=True)
 class Bench:
-    """The stand-in HIP and the program that launches with it, built in `folder`."""
+    """A stand-in HIP and the programs that launch with it, built in `folder`."""
 
     folder: Path
 
@@ -36,14 +36,33 @@ class Bench:
         environment: Mapping[str, str] | None = None,
     ) -> "Launched":
         """Launch `launches` times on each of `threads`; status and run.bin go to `folder`."""
+        command = ["launches", code_object, "saxpy", threads, streams, launches]
+        output = self._run(folder, [*command, *[extra] * bool(extra)], preloads, environment)
+        fields = output.split()
+        values = dict(zip(fields[::2], map(float, fields[1::2]), strict=True))
+        return Launched(folder, values)
+
+    def race(
+        self, folder: Path, way: str, turns: int, environment: Mapping[str, str] | None = None
+    ) -> list[ProcessStatus]:
+        """Let threads come in each other's way (racing.cpp)."""
+        common = {"STAND_IN_ASYNC": "1", "KTRACE_WORDS": "64"}
+        self._run(folder, ["racing", SAXPY, way, turns], None, common | dict(environment or {}))
+        return read_statuses(folder)
+
+    def _run(
+        self,
+        folder: Path,
+        command: Sequence[object],
+        preloads: tuple[object, ...] | None,
+        environment: Mapping[str, str] | None,
+    ) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("KTRACE_")}
         if preloads is None:
             preloads = (native_library(INTERPOSER),)
-        command = [self.folder / "launches", code_object, "saxpy"]
-        command += [str(number) for number in (threads, streams, launches)] + [extra] * bool(extra)
         done = subprocess.run(
-            command,
+            [self.folder / str(command[0]), *map(str, command[1:])],
             env={
                 **inherited,
                 "LD_PRELOAD": ":".join(map(str, (*sanitizer_runtime(), *preloads))),
@@ -58,9 +77,7 @@ class Bench:
         )
         if done.returncode or done.stderr:
             raise AssertionError(f"{done.returncode}: {done.stdout}{done.stderr[:4000]}")
-        fields = done.stdout.split()
-        values = dict(zip(fields[::2], map(float, fields[1::2]), strict=True))
-        return Launched(folder, values)
+        return done.stdout
 
 
 @dataclass(frozen=True)
@@ -81,15 +98,38 @@ class Launched:
 
 
 def build(folder: Path, *flags: str) -> Bench | None:
-    """Build both in `folder`; None without a C++ compiler."""
+    """Build async_hip.cpp and its programs in `folder`; None without a C++ compiler."""
+    return _build(folder, "async_hip.cpp", ("launches", "racing"), flags)
+
+
+def build_graphs(folder: Path, *flags: str) -> Bench | None:
+    """The same with graph_hip.cpp, for races of graphs."""
+    return _build(folder, "graph_hip.cpp", ("racing",), flags)
+
+
+def _build(
+    folder: Path, hip_source: str, programs: Sequence[str], flags: Sequence[str]
+) -> Bench | None:
     compiler = shutil.which("c++") or shutil.which("clang++") or shutil.which("clang++-19")
     if not compiler:
         return None
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / "libamdhip64.so.7"
-    common = [compiler, "-std=c++17", "-O2", f"-I{ROOT / 'preload' / 'include'}", *flags]
-    hip = [SUPPORT / "async_hip.cpp", "-fPIC", "-shared", f"-Wl,-soname,{library.name}"]
+    common: list[str | Path] = [
+        compiler,
+        "-std=c++17",
+        "-O2",
+        f"-I{ROOT / 'preload' / 'include'}",
+        *flags,
+    ]
+    hip: list[str | Path] = [
+        SUPPORT / hip_source,
+        "-fPIC",
+        "-shared",
+        f"-Wl,-soname,{library.name}",
+    ]
     subprocess.run([*common, *hip, "-o", library, "-lpthread"], check=True)
-    program = [SUPPORT / "launches.cpp", library, "-Wl,-rpath,$ORIGIN"]
-    subprocess.run([*common, *program, "-o", folder / "launches", "-lpthread"], check=True)
+    for name in programs:
+        program: list[str | Path] = [SUPPORT / f"{name}.cpp", library, "-Wl,-rpath,$ORIGIN"]
+        subprocess.run([*common, *program, "-o", folder / name, "-lpthread"], check=True)
     return Bench(folder)

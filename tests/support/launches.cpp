@@ -1,9 +1,10 @@
 // A program that launches one kernel many times, from several threads on several streams, and says how much
 // of its thread's processor time a launch took and how many calls of HIP its thread made for it.
 //
-// launches CODE_OBJECT KERNEL THREADS STREAMS LAUNCHES [capture|settle]. Its stand-in HIP is async_hip.cpp.
-// `capture`: a stream was captured before. `settle`: between two batches everything is copied back. Output:
-// one line of `name value` pairs.
+// launches CODE_OBJECT KERNEL THREADS STREAMS LAUNCHES [WAY]. Its stand-in HIP is async_hip.cpp. WAY:
+// `capture`: a stream was captured before. `capture-destroy`, `capture-reset`: it, or what is on its device,
+// was destroyed meanwhile. `capture-abandon`: its capture goes on. `settle`: between two batches everything
+// is copied back. Output: one line of `name value` pairs.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -25,6 +26,8 @@ int hipStreamCreateWithFlags(void**, unsigned);
 int hipStreamSynchronize(void*);
 int hipStreamBeginCapture(void*, int);
 int hipStreamEndCapture(void*, void**);
+int hipStreamDestroy(void*);
+int hipDeviceReset();
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
                           void**, void**);
 std::uint64_t stand_in_calls();
@@ -93,6 +96,15 @@ Measured launch(void* function, int stream_count, int launches, bool settles) {
   return measured;
 }
 
+void capture(const std::string& end) {
+  void *stream = nullptr, *graph = nullptr;
+  check(hipStreamCreateWithFlags(&stream, 1), "hipStreamCreateWithFlags");
+  check(hipStreamBeginCapture(stream, 0), "hipStreamBeginCapture");
+  if (end == "") check(hipStreamEndCapture(stream, &graph), "hipStreamEndCapture");
+  if (end == "-destroy") check(hipStreamDestroy(stream), "hipStreamDestroy");
+  if (end == "-reset") check(hipDeviceReset(), "hipDeviceReset");
+}
+
 }  // namespace
 
 int main(int count, char** values) {
@@ -102,11 +114,7 @@ int main(int count, char** values) {
   check(hipInit(0), "hipInit");
   check(hipModuleLoadData(&module, image.data()), "hipModuleLoadData");
   check(hipModuleGetFunction(&function, module, values[2]), "hipModuleGetFunction");
-  if (count > 6 && std::strcmp(values[6], "capture") == 0) {
-    void* graph = nullptr;
-    check(hipStreamBeginCapture(nullptr, 0), "hipStreamBeginCapture");
-    check(hipStreamEndCapture(nullptr, &graph), "hipStreamEndCapture");
-  }
+  if (count > 6 && std::strncmp(values[6], "capture", 7) == 0) capture(values[6] + 7);
   const bool settles = count > 6 && std::strcmp(values[6], "settle") == 0;
   const int threads = std::atoi(values[3]), streams = std::atoi(values[4]), launches = std::atoi(values[5]);
   std::vector<Measured> measured(static_cast<std::size_t>(threads));

@@ -60,6 +60,7 @@ def test_a_phase_has_its_count_times_and_percentiles(tmp_path: Path) -> None:
             max_ns=100,
             zero_length=0,
             unclosed=0,
+            open=0,
         ),
     )
     assert (kernel.name, kernel.dispatches, kernel.waves) == ("gemm", 1, 1)
@@ -179,6 +180,7 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
         "dispatches",
         "waves",
         "wave_ns",
+        "unfinished_waves",
         "filtered_dispatches",
         "words",
         "side_words",
@@ -201,6 +203,7 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
         "max_ns",
         "zero_length",
         "unclosed",
+        "open",
     ]
     assert document["losses"] == {"stray_ends": 1}
     assert document["device"]["target"] == "gfx942:sramecc+:xnack-"

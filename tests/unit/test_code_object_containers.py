@@ -104,6 +104,27 @@ def test_bytes_between_bundles_are_said():
     assert contents.notices == [f"some.hipfb: 14 bytes at offset {len(BUNDLE)} are no bundle"]
 
 
+def test_a_byte_between_bundles_is_said():
+    contents = find_images(BUNDLE + b"x" + BUNDLE, "some.hipfb")
+
+    assert contents.notices == [f"some.hipfb: 1 byte at offset {len(BUNDLE)} is no bundle"]
+
+
+def test_what_follows_a_bundle_that_cannot_be_read_is_not_called_no_bundle(monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setitem(sys.modules, "compression", None)
+    one = compress_bundle(BUNDLE, version=3, method=1, stream=b"\x28\xb5\x2f\xfd" + bytes(16))
+
+    contents = find_images(one * 2 + BUNDLE, "some.hipfb")
+
+    assert [image.target for image in contents.images] == TARGETS
+    assert [problem.what for problem in contents.problems] == [
+        "cannot read the bundle at offset 0 of some.hipfb",
+        f"cannot read the bundle at offset {len(one)} of some.hipfb",
+    ]
+    assert contents.notices == []
+
+
 def patched(offset: int, content: bytes) -> bytes:
     return BUNDLE[:offset] + content + BUNDLE[offset + len(content) :]
 

@@ -263,3 +263,15 @@ def test_a_bundle_for_the_host_only_holds_no_code_object(tmp_path):
 
     assert result.exit_code == 1
     assert "holds no code object" in result.stderr
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(image, tmp_path, capsys):
+    other = tmp_path / "other.co"
+    other.write_bytes(IMAGE)
+
+    result = run(image, tmp_path / "nope", other)
+
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert [line for line in lines if line.endswith(".co")] == [str(image), str(other)]
+    assert f"error: cannot read {tmp_path / 'nope'}" in result.stderr

@@ -152,7 +152,8 @@ def test_a_value_of_another_type_says_what_was_wanted(job: str, why: str, tmp_pa
         ("jobs: [{words: 1}]\npmc: [A]",
          "'pmc' at the top means nothing: only `jobs` may stand there"),
         ("jobs: &a [*a]", "more than 8 lists and keys lie in each other"),
-        ("jobs: [{words: 1}", "it is no YAML: while parsing a flow sequence"),
+        ("jobs: [{words: 1}",
+         "it is no YAML: while parsing a flow sequence in \"./input.yaml\", line 1, column 7: "),
     ],
 )  # fmt: skip
 def test_a_file_of_another_shape_is_explained(text: str, why: str, tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from ktrace_cli.errors import KtraceError
-from ktrace_cli.launch.output import free_output, output_here, refuse_output
+from ktrace_cli.launch.output import free_output, output_here, refuse_folder, refuse_output
 
 
 def names(folder: Path) -> list[str]:
@@ -77,3 +78,24 @@ def test_only_what_an_earlier_run_named_by_process_lies_beside(tmp_path: Path) -
         pass
 
     assert [path.name for path in beside] == ["a.7.bin", "a.8.2.bin"]
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    with pytest.raises(KtraceError) as problem:
+        refuse_folder("record to x/y/a.bin", tmp_path / "x" / "y")
+
+    assert problem.value.what == "cannot record to x/y/a.bin"
+    assert problem.value.why == f"{tmp_path} cannot be written to"
+    assert problem.value.fix == "name another folder"
+
+
+def test_a_folder_is_looked_at_as_far_as_its_name_is_known(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    refuse_folder("record", tmp_path / "%pid%" / "x")
+    with pytest.raises(KtraceError, match="record"):
+        refuse_folder("record", tmp_path / "file" / "%pid%")

@@ -82,6 +82,7 @@ def test_a_long_command_is_cut() -> None:
         ("a%hostnam%b", "'%hostnam%' is no placeholder", "did you mean %hostname%?"),
         ("%hostname_%pid%", "'%hostname_%' is no placeholder", "did you mean %hostname%?"),
         ("%PID%", "'%PID%' is no placeholder", "there are %pid%, %ppid%, "),
+        ("%bogus%", "'%bogus%' is no placeholder", "there are %pid%, %ppid%, "),
         ("%zzz%", "'%zzz%' is no placeholder", "there are %pid%, %ppid%, "),
         ("100%", "'%' is no placeholder", "leave `%` out of the name"),
         ("%%", "'%%' is no placeholder", "leave `%` out of the name"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ktrace_cli.launch.environment import TraceOptions
 from ktrace_cli.launch.report import notes, recordings, result_line, warnings
 from ktrace_cli.launch.run import RunResult
 from ktrace_cli.launch.status import ProcessStatus, read_statuses
@@ -47,7 +48,7 @@ def test_the_recordings_are_named_with_the_next_command(tmp_path: Path) -> None:
 
     assert result_line(result(tmp_path)) == (
         "recorded 4 dispatches in /out/a.bin, /out/a.8.bin (3.0 KiB); "
-        "next: `ktrace decode /out/a.bin`"
+        "next: `ktrace decode FILE`, one at a time"
     )
     assert len(recordings(result(tmp_path))) == 2
 
@@ -91,7 +92,7 @@ def test_every_reason_has_words(tmp_path: Path, reason: LossReason) -> None:
          "4 launches kept the first words of a full region, not the last: compile the kernel with "
          "-DKTRACE_RING for `--full ring`"),
         ("unfinished_dispatches", 1,
-         "1 dispatch was recorded while still running; `ktrace summary` names the open phases"),
+         "1 dispatch was recorded without an end; `ktrace summary` names the open phases"),
         ("untraced_children", 2,
          "2 programs were started with an environment without ktrace's variables: not traced; "
          "pass LD_PRELOAD and KTRACE_* on"),
@@ -160,6 +161,69 @@ def test_what_was_left_out_by_choice_is_said_where_nothing_was_recorded(tmp_path
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kernel_iterations": "2"}, "the range of iterations left out 7 launches"),
+        ({"periods": "1:1:1"}, "the collection period left out 7 launches"),
+        ({"kernel_iterations": "2", "periods": "1:1:1"},
+         "the range of iterations or the collection period left out 7 launches"),
+    ],
+)  # fmt: skip
+def test_the_option_that_left_launches_out_is_named(
+    options: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    process(tmp_path, code_objects=1, annotated_code_objects=1, skipped_launches=7)
+
+    line = result_line(result(tmp_path, options=TraceOptions(**options)))  # type: ignore[arg-type]
+    assert line.endswith(f"; {words}")
+
+
+def test_kernels_that_the_filters_left_out_are_named(tmp_path: Path) -> None:
+    process(tmp_path, code_objects=1, annotated_code_objects=1, unselected_launches=12)
+
+    assert result_line(result(tmp_path, not_chosen=("add", "tpl<3>"))).endswith(
+        "; the filters of kernels left out 12 launches (annotated kernels here: add, tpl<3>)"
+    )
+
+
+def test_a_file_that_was_not_replaced_is_named(tmp_path: Path) -> None:
+    process(tmp_path, launches=1)
+
+    assert result_line(result(tmp_path, not_replaced=Path("a.bin"))).endswith(
+        "; a.bin is still the one of an earlier run"
+    )
+
+
+@pytest.mark.parametrize(
+    ("without", "line"),
+    [
+        (12, "no wave was recorded: `--blocks 99 --xcc 9` chose none of any dispatch"),
+        (1, "1 dispatch has no wave: `--blocks 99 --xcc 9` chose none of theirs"),
+    ],
+)
+def test_filters_that_left_no_wave_are_named(without: int, line: str, tmp_path: Path) -> None:
+    process(tmp_path, dispatches=12, output=b"/out/a.bin")
+    options = TraceOptions(blocks="99", xcc="9")
+
+    assert warnings(result(tmp_path, options=options, without_waves=without)) == [line]
+
+
+def test_a_run_that_decodes_says_nothing_of_decoding(tmp_path: Path) -> None:
+    process(tmp_path, dispatches=3, bytes=2048, output=b"/out/a.bin")
+
+    assert result_line(result(tmp_path), names_next=False) == (
+        "recorded 3 dispatches in /out/a.bin (2.0 KiB)"
+    )
+
+
+def test_a_folder_that_had_to_stay_is_named(tmp_path: Path) -> None:
+    assert notes(result(tmp_path, kept_session=Path("/tmp/ktrace-x"))) == [
+        "processes of the run outlive it, and what they start needs /tmp/ktrace-x: remove it when "
+        "they have ended"
+    ]
+
+
 def test_a_process_that_outlives_the_program_is_named(tmp_path: Path) -> None:
     process(tmp_path, os.getpid(), program=b"server", flags=0)
     process(tmp_path, os.getpid() + 1_000_000_000, program=b"gone", flags=0)
@@ -168,6 +232,65 @@ def test_a_process_that_outlives_the_program_is_named(tmp_path: Path) -> None:
         f"process {os.getpid()} (server) is still running: what it records from now on is not in "
         "this report"
     ]
+
+
+WHAT_TO_DO = (
+    "not traced; a process that ends by `exit` waits for them, and `--hang` records kernels that "
+    "do not end"
+)
+
+
+def test_launches_that_a_process_took_with_it_are_said(tmp_path: Path) -> None:
+    gone = {"flags": 0, "program": b"gone", "annotated_launches": 100}
+    process(
+        tmp_path, 1_000_000_007, {LossReason.CAPTURE: 5, LossReason.CODE_OBJECT: 50}, **gone,
+        launches=1000, dispatches=60, replaced_dispatches=4, unselected_launches=20,
+        skipped_launches=10, claim_launches=3, unfinished_dispatches=2, graph_launches=40,
+    )  # fmt: skip
+    process(tmp_path, 1_000_000_008, **gone, dispatches=99)
+
+    lines = [line for line in warnings(result(tmp_path)) if line.startswith("process ")]
+
+    assert lines == [
+        "process 1000000007 (gone) ended before 9 launches were copied back: " + WHAT_TO_DO,
+        "process 1000000008 (gone) ended before 1 launch was copied back: " + WHAT_TO_DO,
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"flags": 0, "dispatches": 5},
+        {"flags": 0, "dispatches": 3, "losses": {LossReason.NOT_FINISHED: 2}},
+        {"flags": 0, "dispatches": 4, "losses": {LossReason.NOT_FINISHED: 2}},  # lost and recorded
+        {"flags": layout.StatusFlag.CLOSED, "dispatches": 3},
+    ],
+)
+def test_nothing_is_said_of_a_process_that_took_no_launch_with_it(
+    fields: dict[str, Any], tmp_path: Path
+) -> None:
+    process(tmp_path, 1_000_000_007, annotated_launches=5, **fields)
+
+    assert not [line for line in warnings(result(tmp_path)) if "copied back" in line]
+
+
+def test_a_process_that_is_running_took_no_launch_with_it(tmp_path: Path) -> None:
+    process(tmp_path, os.getpid(), flags=0, annotated_launches=5)
+
+    (line,) = warnings(result(tmp_path))
+    assert "is still running" in line
+
+
+def test_what_a_process_was_before_exec_has_ended(tmp_path: Path) -> None:
+    process(tmp_path, os.getpid(), program=b"before", flags=0, annotated_launches=5, dispatches=4)
+    (tmp_path / f"{os.getpid()}.status").rename(tmp_path / f"{os.getpid()}.1.status")
+    process(tmp_path, os.getpid(), program=b"after", flags=0)
+    (tmp_path / f"{os.getpid()}.status").rename(tmp_path / f"{os.getpid()}.2.status")
+
+    before, after = warnings(result(tmp_path))
+
+    assert before.startswith(f"process {os.getpid()} (before) ended before 1 launch was copied ")
+    assert after.startswith(f"process {os.getpid()} (after) is still running")
 
 
 def test_recordings_that_were_not_replaced_are_named(tmp_path: Path) -> None:

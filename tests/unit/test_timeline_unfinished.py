@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from ktrace_cli.analysis.summary import summarize
-from ktrace_cli.analysis.unfinished import OpenStack
+from ktrace_cli.analysis.unfinished import OpenStack, WavePlace
 from ktrace_cli.model import SliceFlag, Timeline
 from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
 from ktrace_cli.trace_file.reader import read_recording
@@ -104,11 +104,37 @@ def test_waves_are_grouped_by_what_is_open_in_them(tmp_path: Path) -> None:
 
     assert (found.kernel, found.dispatch) == ("gemm", 1)
     assert (found.waves, found.unfinished_waves, found.missing_waves) == (5, 4, 3)
+    places = {wave: WavePlace(workgroup=(0, 0, 0), wave=wave, group="") for wave in range(1, 5)}
     assert found.open == (
-        OpenStack(names=("outer", "tile"), waves=2, since_ns=1_980_000, full_waves=0),
-        OpenStack(names=(), waves=1, since_ns=20_000, full_waves=1),
-        OpenStack(names=("outer",), waves=1, since_ns=1_990_000, full_waves=0),
+        OpenStack(("outer", "tile"), 2, 1_980_000, (places[1], places[2]), 0),
+        OpenStack((), 1, 20_000, (places[4],), 1),
+        OpenStack(("outer",), 1, 1_990_000, (places[3],), 0),
     )
+
+
+def test_what_is_open_is_in_no_statistics(tmp_path: Path) -> None:
+    timeline = unfinished(
+        tmp_path,
+        running(push(OUTER, 21_000), push(INNER, 30_000), pop(51_000), wave=1),
+        running(push(INNER, 21_000), wave=2),
+    )
+
+    (kernel,) = summarize(timeline).kernels
+
+    assert kernel.unfinished_waves == 2
+    counts = {phase.name: (phase.count, phase.open, phase.total_ns) for phase in kernel.phases}
+    assert counts == {"outer": (1, 1, 1_000_000), "inner": (1, 1, 10_000)}
+    (outer,) = [phase for phase in kernel.phases if phase.name == "outer"]
+    assert (outer.mean_ns, outer.min_ns, outer.max_ns) == (1_000_000, 1_000_000, 1_000_000)
+    assert (outer.self_ns, outer.unclosed) == (1_000_000, 0)
+
+
+def test_a_phase_that_is_only_open_has_no_times(tmp_path: Path) -> None:
+    (kernel,) = summarize(unfinished(tmp_path, running(push(INNER, 21_000)))).kernels
+
+    (inner,) = [phase for phase in kernel.phases if phase.name == "inner"]
+    assert (inner.count, inner.open, inner.total_ns, inner.mean_ns) == (0, 1, 0, 0)
+    assert (inner.zero_length, inner.unclosed) == (0, 0)
 
 
 def test_a_later_record_of_the_same_dispatch_replaces_an_unfinished_one(tmp_path: Path) -> None:

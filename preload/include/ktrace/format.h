@@ -355,7 +355,8 @@ enum ktrace_loss_reason {
   KTRACE_LOSS_NOT_FINISHED = 10, /* still running, or not copied back, when the process ended */
   KTRACE_LOSS_RECORD_FORMAT = 11, /* annotated with a format or an ABI that this interposer does not know */
   KTRACE_LOSS_UNIT_KEY = 12, /* two translation units share one unit key: nobody knows what the event ids mean */
-  KTRACE_LOSS_FORKED = 13 /* launched in a child of fork whose parent had called HIP on hardware */
+  KTRACE_LOSS_FORKED = 13, /* launched in a child of fork whose parent had called HIP on hardware */
+  KTRACE_LOSS_FAULTED = 14 /* the kernel faulted, and the memory that its waves wrote to is lost with the device */
 };
 
 /* Strings: kernel name or "", and what happened in words. */
@@ -411,11 +412,12 @@ struct ktrace_status {
   ktrace_u64 waited_launches;     /* that waited for a buffer: --on-full wait */
   ktrace_u64 waited_ns;           /* for how long, in all */
   ktrace_u64 unfinished_dispatches; /* recorded while they were still running: --hang */
-  ktrace_u64 saturated_launches;  /* --full ring was asked for and the kernel was not built for it */
+  ktrace_u64 saturated_launches;  /* lost words under --full ring: their kernel was not built for it */
   ktrace_u64 graph_launches;      /* kernel nodes of graphs that were launched, also in `launches` */
   ktrace_u64 untraced_children;   /* programs started with an environment without ktrace: nothing of them is known */
   ktrace_u64 unbound_libraries;   /* opened with RTLD_DEEPBIND, which was taken away so that their calls are seen */
   ktrace_u64 unhooked_copies;     /* copies of HIP past the most that can be told apart: their calls are not seen */
+  ktrace_u64 replaced_dispatches; /* in `counts.dispatches`; the same dispatch was recorded again later: --hang */
   char program[256];
   char output[4096];  /* the recording; "" while none was begun */
   char message[1024]; /* the first trouble, in words */

@@ -1,4 +1,4 @@
-// Helpers and parts of the decoder: one function per instruction format, in three files.
+// The parts of the decoder, one function per instruction format in three files, and what they share.
 #pragma once
 
 #include <cstddef>

@@ -58,15 +58,16 @@ bool begins_with(const std::string& text, const char* prefix) { return text.rfin
 // device, grid-wide sync across devices): a kernel that uses one faults at
 // address 0, with its name.
 bool is_absent(const std::string& kind) {
-  static const std::set<std::string> kinds = {
+  // Never destroyed: threads launch while the process ends.
+  static const auto& kinds = *new std::set<std::string>{
       "hidden_none",    "hidden_printf_buffer", "hidden_hostcall_buffer",  "hidden_multigrid_sync_arg",
       "hidden_heap_v1", "hidden_default_queue", "hidden_completion_action"};
   return kinds.count(kind) != 0 || begins_with(kind, "hidden_global_offset_");
 }
 
 void say_unknown_once(const std::string& kind, const std::string& kernel) {
-  static std::mutex mutex;
-  static std::set<std::string> said;
+  static auto& mutex = *new std::mutex;
+  static auto& said = *new std::set<std::string>;
   const std::lock_guard<std::mutex> lock(mutex);
   if (said.insert(kind).second) {
     say("kernel `%s` wants the hidden argument `%s`, which is unknown; it gets "

@@ -103,7 +103,8 @@ using P = hipDeviceProp_tR0600;
 
 // hipDeviceAttribute_t: HIP's numbers, by alphabet up to 91 and AMD's own from 10000.
 const std::map<int, int (*)(const P&)>& attribute_readers() {
-  static const std::map<int, int (*)(const P&)> readers = {
+  static const auto& readers = *new std::map<int, int (*)(const P&)>{
+      // never destroyed: see is_absent
       {0, [](const P& p) { return p.ECCEnabled; }},
       {1, [](const P& p) { return p.accessPolicyMaxWindowSize; }},
       {2, [](const P& p) { return p.asyncEngineCount; }},

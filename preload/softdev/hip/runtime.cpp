@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "hip/call.hpp"
 #include "hip/capture.hpp"
@@ -56,14 +57,16 @@ void unlock_after_fork() {
   }
 }
 
-// A tool that does not know ktrace_softdev_tool_thread is recognised by its thread's name.
-void detach_if_tool_thread() {
-  char name[32] = "";
-  if (pthread_getname_np(pthread_self(), name, sizeof name) == 0 && std::strncmp(name, "ktrace-", 7) == 0 &&
-      syscall(SYS_gettid) != getpid()) {
-    HostClock::detach_thread();
+// Of a thread that ends, its state. The main thread's stays, with its device: handlers of atexit and
+// destructors of libraries run after its thread-local objects are gone, and call HIP.
+struct ThreadEnd {
+  ThreadState*& state;
+  ~ThreadEnd() {
+    if (syscall(SYS_gettid) != getpid()) {
+      delete std::exchange(state, nullptr);
+    }
   }
-}
+};
 
 }  // namespace
 
@@ -170,10 +173,13 @@ Nanoseconds Runtime::idle_time(const DeviceState& state) const {
 }
 
 ThreadState& ThreadState::get() {
-  thread_local ThreadState state;
-  thread_local const bool named = (detach_if_tool_thread(), true);
-  (void)named;
-  return state;
+  thread_local ThreadState* state = nullptr;
+  if (state == nullptr) {
+    state = new ThreadState;
+    thread_local const ThreadEnd end{state};
+    (void)end;
+  }
+  return *state;
 }
 
 ThreadState::~ThreadState() {

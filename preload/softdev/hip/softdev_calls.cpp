@@ -28,8 +28,7 @@ KTRACE_HIP_EXPORT int ktrace_softdev_clock(int device, uint64_t* realtime_ticks,
 }
 
 // Says that the calling thread is a tool's, not the program's: its calls take no time of the program. From
-// then on ktrace_softdev_now_ns() is this thread's own clock. A thread whose name begins with "ktrace-" is
-// taken for one without saying so.
+// then on ktrace_softdev_now_ns() is this thread's own clock.
 KTRACE_HIP_EXPORT void ktrace_softdev_tool_thread() { HostClock::detach_thread(); }
 
 KTRACE_HIP_EXPORT const char* ktrace_softdev_version() { return KTRACE_VERSION_STRING; }

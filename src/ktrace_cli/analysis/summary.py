@@ -28,7 +28,10 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class Phase:
-    """All slices of a kernel that have one name, kind and lane. Times are whole nanoseconds."""
+    """All slices of a kernel that have one name, kind and lane. Times are whole nanoseconds.
+
+    Those that were open in a dispatch that was still running are in `open` and nothing else.
+    """
 
     name: str
     kind: str
@@ -52,6 +55,8 @@ class Phase:
     """Of `count`: shorter than the clock can tell."""
     unclosed: int
     """Of `count`: without an end, shown up to the wave's last record."""
+    open: int
+    """Had not ended when their dispatch was recorded: nobody knows how long they last."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ class KernelSummary:
     """That were recorded and have a time."""
     wave_ns: int
     """Time of all waves, added up."""
+    unfinished_waves: int
+    """Of `waves`: had not ended; their time counts up to the last known one."""
     filtered_dispatches: int
     """Of `dispatches`: of which only some waves were wanted (--blocks, --waves, --xcc)."""
     words: int
@@ -168,6 +175,7 @@ def _summarize_kernel(timeline: Timeline, kernel: Kernel, own: _Own) -> KernelSu
         dispatches=len(own.dispatches),
         waves=len(own.waves),
         wave_ns=total,
+        unfinished_waves=int(np.count_nonzero(own.waves["flags"] & WaveFlag.UNFINISHED)),
         filtered_dispatches=count_filtered(own.dispatches),
         words=int(own.waves["words"].sum(dtype=np.int64)),
         side_words=int(own.waves["side_words"].sum(dtype=np.int64)),
@@ -210,16 +218,18 @@ def _phases(timeline: Timeline, slices: Columns, self_ns: Ints, wave_ns: int) ->
     slices, self_ns, group = slices.take(order), self_ns[order], group[order]
     starts = run_starts(group)
     phases = [
-        _phase(names[group[a]], slices[a:b], int(self_ns[a:b].sum()), wave_ns)
+        _phase(names[group[a]], slices[a:b], self_ns[a:b], wave_ns)
         for a, b in zip(starts, run_stops(starts, len(group)), strict=True)
     ]
     return tuple(sorted(phases, key=lambda phase: (-phase.total_ns, phase.name, phase.kind)))
 
 
-def _phase(key: tuple[str, str, str], slices: Columns, self_ns: int, wave_ns: int) -> Phase:
+def _phase(key: tuple[str, str, str], slices: Columns, self_ns: Ints, wave_ns: int) -> Phase:
     """Sum up slices of one key, shortest first."""
-    ns = slices["ns"]
-    count, total = len(ns), int(ns.sum())
+    is_open = (slices["flags"] & SliceFlag.RUNNING) != 0
+    slices, self_ns = slices[~is_open], self_ns[~is_open]
+    ns = slices["ns"] if len(slices) else np.zeros(1, np.int64)
+    count, total = len(slices), int(ns.sum())
     name, kind, lane = key
     return Phase(
         name=name,
@@ -228,15 +238,16 @@ def _phase(key: tuple[str, str, str], slices: Columns, self_ns: int, wave_ns: in
         count=count,
         total_ns=total,
         share=round(total / wave_ns, 6) if wave_ns else 0.0,
-        self_ns=self_ns,
-        mean_ns=round(total / count, 3),
+        self_ns=int(self_ns.sum()),
+        mean_ns=round(total / max(count, 1), 3),
         min_ns=int(ns[0]),
         p50_ns=_percentile(ns, 50),
         p90_ns=_percentile(ns, 90),
         p99_ns=_percentile(ns, 99),
         max_ns=int(ns[-1]),
-        zero_length=int(np.count_nonzero(ns == 0)),
+        zero_length=int(np.count_nonzero(slices["ns"] == 0)),
         unclosed=int(np.count_nonzero(slices["flags"] & SliceFlag.UNCLOSED)),
+        open=int(np.count_nonzero(is_open)),
     )
 
 

@@ -7,8 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from ktrace_cli.code_object.names import display_name
-from ktrace_cli.model import Columns, SliceFlag, Timeline, WaveFlag
+from ktrace_cli.model import NONE, Columns, SliceFlag, Timeline, WaveFlag
 from ktrace_cli.trace_file.layout import DispatchFlag
+
+
+@dataclass(frozen=True)
+class WavePlace:
+    """Which wave of its dispatch."""
+
+    workgroup: tuple[int, int, int]
+    wave: int
+    """In its workgroup."""
+    group: str
+    """`KTRACE_GROUP`; "" without one."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +30,10 @@ class OpenStack:
     """The first one opened comes first; empty: nothing is open."""
     waves: int
     since_ns: int
-    """How long the last one of `names` has been open, or nothing was recorded: the longest."""
+    """How long the last one of `names` has been open at least, or nothing was recorded: the
+    longest. Where times are modelled, only up to the wave's last record."""
+    places: tuple[WavePlace, ...]
+    """Of its `waves`."""
     full_waves: int
     """Of `waves`: their region was full, so that they may have gone on."""
 
@@ -35,6 +49,10 @@ class UnfinishedDispatch:
     waves: int
     """That have begun."""
     unfinished_waves: int
+    status: int
+    """HIP's error code, if it did not run any more; else 0."""
+    is_modelled: bool
+    """No time tells when it was recorded: `since_ns` ends at the last record of each wave."""
     missing_waves: int
     """That are expected and have not begun."""
     open: tuple[OpenStack, ...]
@@ -58,27 +76,39 @@ def _describe(timeline: Timeline, row: int) -> UnfinishedDispatch:
         dispatch=int(dispatch["number"]),
         waves=count,
         unfinished_waves=len(running),
+        status=int(dispatch["status"]),
+        is_modelled=any(
+            device.is_software for device in timeline.devices if device.device == dispatch["device"]
+        ),
         missing_waves=max(int(dispatch["expected"]) - count, 0),
         open=_open_stacks(timeline, running.tolist()),
     )
 
 
 def _open_stacks(timeline: Timeline, waves: list[int]) -> tuple[OpenStack, ...]:
-    found: dict[tuple[str, ...], list[tuple[int, bool]]] = {}
+    found: dict[tuple[str, ...], list[tuple[int, int, bool]]] = {}
     for wave in waves:
         names, since = _stack(timeline, wave)
         is_full = bool(timeline.waves["flags"][wave] & WaveFlag.DROPPED)
-        found.setdefault(names, []).append((since, is_full))
+        found.setdefault(names, []).append((wave, since, is_full))
     stacks = [
         OpenStack(
             names=names,
             waves=len(group),
-            since_ns=max(since for since, _ in group),
-            full_waves=sum(is_full for _, is_full in group),
+            since_ns=max(since for _, since, _ in group),
+            places=tuple(_place(timeline, wave) for wave, _, _ in group),
+            full_waves=sum(is_full for _, _, is_full in group),
         )
         for names, group in found.items()
     ]
     return tuple(sorted(stacks, key=lambda stack: (-stack.waves, stack.names)))
+
+
+def _place(timeline: Timeline, wave: int) -> WavePlace:
+    row = timeline.waves[wave]
+    x, y, z = row["block"].tolist()
+    group = "" if row["group"] == NONE else timeline.events[row["group"]].name
+    return WavePlace((x, y, z), int(row["wave"]), group)
 
 
 def _stack(timeline: Timeline, wave: int) -> tuple[tuple[str, ...], int]:

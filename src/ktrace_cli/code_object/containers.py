@@ -126,12 +126,16 @@ def _read_elf_file(view: memoryview, name: str, contents: Contents) -> None:
 def _read_bundles(view: memoryview, name: str, contents: Contents, *, base: int) -> None:
     """Read bundles that follow each other; `base` is the offset of `view` in the file."""
     position = 0
+    was_read = True
     while (found := _next_bundle(view, position)) is not None:
         between = bytes(view[position:found]).lstrip(b"\0")
-        if between:
+        if between and was_read:  # else they are the rest of a bundle that could not be read
             begin = base + found - len(between)
-            contents.notices.append(f"{name}: {len(between)} bytes at offset {begin} are no bundle")
+            what = "1 byte" if len(between) == 1 else f"{len(between)} bytes"
+            verb = "is" if len(between) == 1 else "are"
+            contents.notices.append(f"{name}: {what} at offset {begin} {verb} no bundle")
         place = f"bundle at offset {base + found}"
+        was_read = True
         try:
             if view[found : found + 4] == COMPRESSED_BUNDLE_MAGIC:
                 bundle = decompress_bundle(view[found:])
@@ -146,6 +150,7 @@ def _read_bundles(view: memoryview, name: str, contents: Contents, *, base: int)
                 )
             )
             position = found + 4
+            was_read = False
 
 
 def _next_bundle(view: memoryview, position: int) -> int | None:

@@ -14,10 +14,10 @@ from rich.tree import Tree
 
 from ktrace_cli import console
 from ktrace_cli.code_object.contents import CodeObject, Event, Kernel, Resources
-from ktrace_cli.code_object.files import FoundCodeObject, read_file
+from ktrace_cli.code_object.files import FileCodeObjects, FoundCodeObject, read_file
 from ktrace_cli.code_object.listing import kind_name, list_code_object
 from ktrace_cli.code_object.names import display_name, shorten
-from ktrace_cli.errors import CodeObjectError, ExitStatus
+from ktrace_cli.errors import CodeObjectError, ExitStatus, KtraceError
 from ktrace_cli.units import format_bytes
 
 _NAME_WIDTH = 100
@@ -37,7 +37,7 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
 ) -> None:
     """Show the kernels in FILES: which are annotated, their markers and what they use."""
-    contents = [read_file(path) for path in files]
+    contents, errors = _read(files)
     found = [one for content in contents for one in content.found]
     if json:
         listings = [list_code_object(one.code_object, one.origin) for one in found]
@@ -51,12 +51,34 @@ def inspect(
     has_kernels = any(one.code_object.kernels for one in found)
     if has_kernels and not any(_may_be_annotated(one.code_object) for one in found):
         console.say(_NOTHING_ANNOTATED)
-    errors = [problem for content in contents for problem in content.problems]
+    errors += [problem for content in contents for problem in content.problems]
     errors += [error for one in found for error in _damage(one)]
     for error in errors:
         console.error(error)
     if errors:
         raise typer.Exit(ExitStatus.FAILED)
+
+
+def _read(files: Sequence[Path]) -> tuple[list[FileCodeObjects], list[KtraceError]]:
+    """Read all files; one that cannot be read hides nothing of the others."""
+    contents: list[FileCodeObjects] = []
+    errors: list[KtraceError] = []
+    for path in files:
+        content = _read_one(path)
+        if isinstance(content, FileCodeObjects):
+            contents.append(content)
+        elif len(files) == 1:
+            raise content
+        else:
+            errors.append(content)
+    return contents, errors
+
+
+def _read_one(path: Path) -> FileCodeObjects | KtraceError:
+    try:
+        return read_file(path)
+    except KtraceError as error:
+        return error
 
 
 def _damage(found: FoundCodeObject) -> list[CodeObjectError]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -14,11 +16,10 @@ from ktrace_cli.errors import ExitStatus
 from ktrace_cli.launch.device import DeviceChoice, is_software
 from ktrace_cli.launch.environment import changes
 from ktrace_cli.launch.options import RunOptions, combined
-from ktrace_cli.launch.output import refuse_output
 from ktrace_cli.launch.plan import RunPlan, check_device, make_plan, numbered
 from ktrace_cli.launch.program import Program, find_program
 from ktrace_cli.launch.report import notes, recordings, result_line, warnings
-from ktrace_cli.launch.run import RunResult, run_traced
+from ktrace_cli.launch.run import RunResult, refuse_places, run_traced
 
 
 def run(
@@ -55,34 +56,19 @@ def run(
 
     Exits with its status; with 125 if ktrace failed, 126 or 127 if it could not be started.
     """
-    given = RunOptions(
-        output_file=output_file,
-        output_directory=output_directory,
-        output_format=tuple(output_format or ()),
-        force="yes" if force else None,
-        device=device,
-        arch=arch,
-        soft_devices=soft_devices,
-        kernel=tuple(kernel or ()),
-        kernel_include_regex=tuple(kernel_include_regex or ()),
-        kernel_exclude_regex=tuple(kernel_exclude_regex or ()),
-        kernel_iteration_range=tuple(kernel_iteration_range or ()),
-        collection_period=tuple(collection_period or ()),
-        collection_period_unit=collection_period_unit,
-        blocks=blocks,
-        waves=waves,
-        xcc=xcc,
-        memory=memory,
-        words=words,
-        mode=mode,
-        full=full,
-        on_full=on_full,
-        on_full_ms=on_full_ms,
-        hang=hang,
-        log_level=log_level,
-    )
+    given = _given(locals())
     jobs = [given] if input_file is None else _jobs_of(input_file, given)
     raise typer.Exit(_run_jobs(jobs, command))
+
+
+def _given(arguments: Mapping[str, Any]) -> RunOptions:
+    """Take each option from the parameter of its name; a flag is the text that stands in a job."""
+    values: dict[str, Any] = {}
+    for field in fields(RunOptions):
+        if (value := arguments[field.name]) is not None:
+            values[field.name] = tuple(value) if isinstance(value, list) else value
+    values["force"] = "yes" if values["force"] else None
+    return RunOptions(**values)
 
 
 def _jobs_of(file: Path, given: RunOptions) -> list[RunOptions]:
@@ -99,7 +85,7 @@ def _run_jobs(jobs: Sequence[RunOptions], command: Sequence[str]) -> int:
     software = [is_software(plan.device) for plan in plans]
     for job, plan, is_soft in zip(jobs, plans, software, strict=True):
         check_device(job, software=is_soft)
-        refuse_output(plan.trace.output, may_replace=plan.may_replace)
+        refuse_places(plan.trace, may_replace=plan.may_replace)
     program = find_program(command)
     if any(
         is_soft and plan.device is DeviceChoice.AUTO
@@ -136,7 +122,7 @@ def _run_job(plan: RunPlan, program: Program, *, software_device: bool) -> int:
         console.warn(line)
     for line in notes(result):
         console.say(line)
-    console.say(result_line(result))
+    console.say(result_line(result, names_next=not plan.decodes))
     if plan.decodes:
         _decode(result)
     if result.status == 0 and any(process.output_failed for process in result.processes):

@@ -182,7 +182,7 @@ Hang = Annotated[
         metavar="SECONDS",
         rich_help_panel=_BUFFERS,
         help="For kernels that never end: record what a dispatch wrote until then, through"
-        " slower memory of the host.",
+        " slower memory of the host. The kernel is not stopped.",
     ),
 ]
 Device = Annotated[

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ktrace_cli import console
 from ktrace_cli.analysis.summary import KernelSummary, Phase, summarize
-from ktrace_cli.analysis.unfinished import UnfinishedDispatch
+from ktrace_cli.analysis.unfinished import OpenStack, UnfinishedDispatch, WavePlace
 from ktrace_cli.code_object.names import shorten
 from ktrace_cli.commands.recording import (
     RecordingArgument,
@@ -24,6 +24,8 @@ from ktrace_cli.commands.recording import (
 from ktrace_cli.units import counted, format_duration
 
 _NAME_WIDTH = 28
+_MOST_PLACES = 3
+_FAULTS = {700: "hipErrorIllegalAddress", 719: "hipErrorLaunchFailure"}
 _TIMES = ("total", "self", "mean", "min", "p50", "p90", "p99", "max")
 
 
@@ -57,6 +59,8 @@ def _show(kernel: KernelSummary) -> None:
     console.data("\n" + _title(kernel) + "\n")
     if kernel.phases:
         console.table(_table(kernel))
+    if any(phase.open for phase in kernel.phases):
+        console.data("open: had not ended when it was recorded; in no other number of its phase\n")
     if kernel.marks:
         marks = ", ".join(f"{mark.name} {mark.count:,}" for mark in kernel.marks)
         console.data(f"marks: {marks}\n")
@@ -73,12 +77,37 @@ def _show_unfinished(dispatch: UnfinishedDispatch) -> None:
     waves = f"{dispatch.unfinished_waves:,} of {counted(dispatch.waves, 'wave')} unfinished"
     missing = f", {dispatch.missing_waves:,} more not begun" if dispatch.missing_waves else ""
     console.data(f"\n{head}: {waves}{missing}\n")
+    if dispatch.status:
+        error = _FAULTS.get(dispatch.status)
+        end = f"faulted ({error})" if error else f"ended with HIP error {dispatch.status}"
+        console.data(f"  the kernel {end}: what its waves recorded until then is kept\n")
     for stack in dispatch.open:
         place = " > ".join(f"`{name}`" for name in stack.names)
         where = f"in {place}" if place else "with nothing open"
         full = f"; the region of {stack.full_waves:,} was full before" if stack.full_waves else ""
-        since = format_duration(stack.since_ns)
-        console.data(f"  {counted(stack.waves, 'wave')} {where} (since {since}{full})\n")
+        since = _since(stack, is_modelled=dispatch.is_modelled)
+        console.data(f"  {counted(stack.waves, 'wave')} {where} ({since}{full})\n")
+        console.data(f"    {_places(stack.places)}\n")
+
+
+def _since(stack: OpenStack, *, is_modelled: bool) -> str:
+    """Say how long it has been so: the model's clock knows nothing of what came after a record."""
+    state = "open" if stack.names else "without a record"
+    if not is_modelled:
+        return f"{state} for at least {format_duration(stack.since_ns)}"
+    if stack.since_ns == 0:
+        return f"{state} since its last record"
+    return f"{state} for {format_duration(stack.since_ns)} up to its last record"
+
+
+def _places(places: tuple[WavePlace, ...]) -> str:
+    texts = []
+    for place in places[:_MOST_PLACES]:
+        group = f" ({place.group})" if place.group else ""
+        x, y, z = place.workgroup
+        texts.append(f"workgroup {x},{y},{z} wave {place.wave}{group}")
+    more = len(places) - _MOST_PLACES
+    return "; ".join(texts) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _title(kernel: KernelSummary) -> str:
@@ -86,7 +115,14 @@ def _title(kernel: KernelSummary) -> str:
     waves = counted(kernel.waves, "wave")
     part = f" ({kernel.filtered_dispatches:,} in part)" if kernel.filtered_dispatches else ""
     time = format_duration(kernel.wave_ns)
-    return f"{shorten(kernel.name, 80)}: {dispatches}{part}, {waves}, {time} of wave time"
+    unfinished = (
+        f" ({counted(kernel.unfinished_waves, 'unfinished wave')}: up to the last known time)"
+        if kernel.unfinished_waves
+        else ""
+    )
+    return (
+        f"{shorten(kernel.name, 80)}: {dispatches}{part}, {waves}, {time} of wave time{unfinished}"
+    )
 
 
 def _table(kernel: KernelSummary) -> Table:
@@ -95,8 +131,8 @@ def _table(kernel: KernelSummary) -> Table:
     table.add_column("phase", no_wrap=True)
     if "lane" in optional:
         table.add_column("lane", no_wrap=True)
-    unclosed = ["unclosed"] if "unclosed" in optional else []
-    for name in ("count", *unclosed, "% waves", *_TIMES):
+    shown = [name for name in ("unclosed", "open") if name in optional]
+    for name in ("count", *shown, "% waves", *_TIMES):
         table.add_column(name, justify="right", no_wrap=True)
     for phase in kernel.phases:
         table.add_row(*_row(phase, optional))
@@ -105,13 +141,17 @@ def _table(kernel: KernelSummary) -> Table:
 
 def _optional_columns(kernel: KernelSummary) -> set[str]:
     """Return the columns that are shown only where they tell something."""
-    return {name for name in ("lane", "unclosed") if any(getattr(p, name) for p in kernel.phases)}
+    return {
+        name
+        for name in ("lane", "unclosed", "open")
+        if any(getattr(p, name) for p in kernel.phases)
+    }
 
 
 def _row(phase: Phase, optional: set[str]) -> list[str]:
     name = shorten(phase.name, _NAME_WIDTH)
     lane = [shorten(phase.lane, _NAME_WIDTH)] if "lane" in optional else []
-    unclosed = [f"{phase.unclosed:,}"] if "unclosed" in optional else []
+    shown = [f"{getattr(phase, name):,}" for name in ("unclosed", "open") if name in optional]
     times = (
         phase.total_ns,
         phase.self_ns,
@@ -122,6 +162,6 @@ def _row(phase: Phase, optional: set[str]) -> list[str]:
         phase.p99_ns,
         phase.max_ns,
     )
-    cells = [format_duration(time) for time in times]
-    counts = [f"{phase.count:,}", *unclosed, f"{100 * phase.share:.1f} %"]
+    cells = [format_duration(time) if phase.count else "-" for time in times]
+    counts = [f"{phase.count:,}", *shown, f"{100 * phase.share:.1f} %"]
     return [name, *lane, *counts, *cells]

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ktrace_cli.errors import UsageError
+from ktrace_cli.units import counted
 
 SMALLEST_WORDS = 32
 LARGEST_WORDS = 1 << 20
@@ -63,7 +64,7 @@ def check_memory(size: int) -> None:
     """
     if size < SMALLEST_MEMORY:
         raise UsageError(
-            f"cannot trace with {size} bytes of memory",
+            f"cannot trace with {counted(size, 'byte')} of memory",
             why=f"wanted {SMALLEST_MEMORY} or more",
             fix="write for example `--memory 512M`",
         )

@@ -88,7 +88,7 @@ def _read_yaml(path: Path, text: str) -> Any:
     try:
         node = yaml.compose(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
-        why = re.sub(r"\s+", " ", str(error))
+        why = re.sub(r"\s+", " ", str(error)).replace("<unicode string>", str(path))
         raise UsageError(
             f"cannot read {path}", why=f"it is no YAML: {why}", fix="correct it there"
         ) from error

@@ -11,7 +11,7 @@ from ktrace_cli.units import counted
 
 _LOSS_WORDS = {
     LossReason.NO_MEMORY: "the device had no memory for a trace buffer",
-    LossReason.POOL_EXHAUSTED: "the trace buffers of `--memory` were all in use",
+    LossReason.POOL_EXHAUSTED: "`--memory` had no room for its trace buffer",
     LossReason.CAPTURE: "launched during stream capture",
     LossReason.ENTRY_POINT: "launched through a HIP call that ktrace does not trace",
     LossReason.ARGUMENT: "the trace argument is missing or no 8-byte argument",
@@ -24,6 +24,7 @@ _LOSS_WORDS = {
         "two of its translation units share one unit key: compile them with different "
         "-DKTRACE_UNIT_NAME"
     ),
+    LossReason.FAULTED: "the kernel faulted: its records are lost; `--hang` keeps them",
     LossReason.FORKED: (
         "launched in a child of fork whose parent had called HIP: fork before the first HIP call, "
         "or start children with spawn"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ktrace_cli.errors import ExitStatus, KtraceError
 
 INTERPOSER = "libktrace_preload.so"
+REFUSED_KERNELS = "refused_kernels"  # a file in the session's folder, of the interposer
 SOFTWARE_DEVICE = "libamdhip64.so.7"
 SOFTWARE_DEVICE_NAMES = ("libamdhip64.so", "libamdhip64.so.6", "libamdhip64.so.7")
 
@@ -64,7 +65,9 @@ def native_library(name: str) -> Path:
 def make_session(*, software_device: bool) -> Iterator[Session]:
     """Make the folder of a run, with links instead of copies, for as long as the run lasts.
 
-    The links also serve installations below a folder whose name ld.so cannot express.
+    It stays if processes outlive the run that have it in their environment: what they start needs
+    the libraries. The links also serve installations below a folder whose name ld.so cannot
+    express.
 
     Raises:
         KtraceError: the installation is not whole, or there is no room for temporary files.
@@ -72,16 +75,31 @@ def make_session(*, software_device: bool) -> Iterator[Session]:
     libraries = [native_library(INTERPOSER)]
     if software_device:
         libraries.append(native_library(SOFTWARE_DEVICE))
-    with TemporaryDirectory(
-        prefix="ktrace-", dir=_temporary_folder(), ignore_cleanup_errors=True
-    ) as folder:
-        session = Session(Path(folder))
+    session = Session(Path(tempfile.mkdtemp(prefix="ktrace-", dir=_temporary_folder())))
+    try:
         session.interposer.symlink_to(libraries[0])
         if software_device:
             session.software_device.parent.mkdir(parents=True)
             for name in SOFTWARE_DEVICE_NAMES:
                 (session.software_device.parent / name).symlink_to(libraries[1])
         yield session
+    finally:
+        if not _is_in_use(session.folder):
+            shutil.rmtree(session.folder, ignore_errors=True)
+
+
+def _is_in_use(folder: Path, processes: Path = Path("/proc")) -> bool:
+    """Tell whether a process of this user was started with the folder in its environment."""
+    wanted = b"KTRACE_SESSION_DIR=" + os.fsencode(folder) + b"\0"
+    return any(wanted in _environment_of(process) for process in processes.glob("[0-9]*"))
+
+
+def _environment_of(process: Path) -> bytes:
+    try:
+        is_ours = process.stat().st_uid == os.getuid()
+        return (process / "environ").read_bytes() if is_ours else b""
+    except OSError:
+        return b""  # it has ended, or may not be looked into
 
 
 def _temporary_folder() -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -23,10 +24,13 @@ def refuse_output(output: Path | None, *, may_replace: bool) -> None:
     """Refuse to record over what is there.
 
     Raises:
-        KtraceError: the file exists, and may not be replaced or is no regular file.
+        KtraceError: the file exists, and may not be replaced or is no regular file; or its name or
+            folder cannot be used.
     """
+    if output is not None:
+        refuse_folder(f"record to {output}", output.parent)
     file = output_here(output)
-    if file is None or not os.path.lexists(file):
+    if file is None or not _is_there(file):
         return
     if file.is_symlink() or not file.is_file():
         raise KtraceError(
@@ -44,6 +48,44 @@ def refuse_output(output: Path | None, *, may_replace: bool) -> None:
         )
 
 
+def refuse_folder(what: str, folder: Path) -> None:
+    """Refuse a folder that is none, or that nothing can be written to, as far as its name is known.
+
+    Args:
+        what: what cannot be done then.
+        folder: it may be missing.
+
+    Raises:
+        KtraceError: it cannot be used.
+    """
+    known = Path(*itertools.takewhile(lambda part: "%" not in part, folder.parts))
+    for path in (known, *known.parents):
+        if not _is_there(path, what):
+            continue
+        if not path.exists():
+            raise _cannot(what, f"{path} is a link to nothing")
+        if not path.is_dir():
+            raise _cannot(what, f"{path} is no folder")
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise _cannot(what, f"{path} cannot be written to")
+        return
+
+
+def _is_there(path: Path, what: str = "") -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        fix = "give a shorter name" if error.errno == errno.ENAMETOOLONG else "name another folder"
+        raise _cannot(what or f"record to {path}", error.strerror or str(error), fix) from error
+    return True
+
+
+def _cannot(what: str, why: str, fix: str = "name another folder") -> KtraceError:
+    return KtraceError(f"cannot {what}", why=why, fix=fix, status=ExitStatus.RUN_FAILED)
+
+
 @contextmanager
 def free_output(output: Path | None, token: str) -> Iterator[tuple[Path, ...]]:
     """Free the recording's name for a run, and keep the old file if no process recorded.
@@ -56,12 +98,10 @@ def free_output(output: Path | None, token: str) -> Iterator[tuple[Path, ...]]:
         token: a name that nothing else in the folder has.
 
     Raises:
-        KtraceError: the old file cannot be moved.
+        KtraceError: the old file cannot be moved, or the folder cannot be made.
     """
     if output is not None and "%" not in str(output.parent):
-        # Where that fails, the program still runs, and its processes say why they did not record.
-        with contextlib.suppress(OSError):
-            output.parent.mkdir(parents=True, exist_ok=True)
+        _make(output)
     file = output_here(output)
     if file is None or not file.exists():
         yield ()
@@ -76,6 +116,14 @@ def free_output(output: Path | None, token: str) -> Iterator[tuple[Path, ...]]:
             kept.unlink()
         else:
             kept.rename(file)
+
+
+def _make(output: Path) -> None:
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = f"the folder {output.parent} cannot be made: {error.strerror or error}"
+        raise _cannot(f"record to {output}", why) from error
 
 
 def _rename(file: Path, kept: Path) -> None:

@@ -37,6 +37,10 @@ SIZE_VARIABLES = (
     "SLURM_NTASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "MPI_NRANKS",
     "MPI_SIZE", "WORLD_SIZE",
 )  # fmt: skip
+_OF_LAUNCHERS = (
+    "SLURM", "PMI", "OMPI_", "MV2_", "MPI", "PALS_", "FLUX_", "RANK", "WORLD_SIZE", "LOCAL_",
+    "GROUP_", "ROLE_", "TORCHELASTIC_",
+)  # fmt: skip
 
 _TOKEN = re.compile(
     rf"%(?P<name>{'|'.join((*PER_PROCESS, *_COMMON))}|arg(?P<argument>\d+))%"
@@ -103,17 +107,28 @@ def name_here(text: str, environment: Mapping[str, str]) -> str:
     return text
 
 
+def unset_variable(text: str, environment: Mapping[str, str]) -> str:
+    """Return a variable of `%env{…}%` that no process will have; "" if there is none.
+
+    Those that a launcher below this process sets for its own children are not known here.
+    """
+    for name in re.findall(rf"%env\{{({_VARIABLE})\}}%", text):
+        if name not in environment and not name.startswith(_OF_LAUNCHERS):
+            return str(name)
+    return ""
+
+
 def _unknown(option: str, text: str, rest: str) -> UsageError:
     placeholder = (re.match(r"%\$?\w*(?:\{[^}]*\})?%?", rest) or [rest])[0]
-    known = [f"%{name}%" for name in (*PER_PROCESS, *_COMMON)]
+    names = (*PER_PROCESS, *_COMMON)
     if placeholder.startswith(("%env", "%ENV", "%q")):
         fix = "name a variable: `%env{SLURM_JOB_ID}%`"
     elif placeholder in ("%", "%%"):
         fix = "leave `%` out of the name"
-    elif meant := nearest(placeholder, known):
-        fix = f"did you mean {meant}?"
+    elif meant := nearest(placeholder.strip("%"), names):
+        fix = f"did you mean %{meant}%?"
     else:
-        fix = f"there are {', '.join(known)} and %env{{NAME}}%"
+        fix = f"there are {', '.join(f'%{name}%' for name in names)} and %env{{NAME}}%"
     return UsageError(
         f"cannot read `{option} {text}`", why=f"{placeholder!r} is no placeholder", fix=fix
     )

@@ -21,7 +21,7 @@ from ktrace_cli.launch.filters import (
 )
 from ktrace_cli.launch.options import RunOptions
 from ktrace_cli.launch.periods import NANOSECONDS_BY_UNIT, milliseconds, periods_in_ns
-from ktrace_cli.launch.placeholders import facts_of_run, fill_in
+from ktrace_cli.launch.placeholders import facts_of_run, fill_in, unset_variable
 from ktrace_cli.launch.selection import check_regexes, iterations
 from ktrace_cli.launch.wording import listed, nearest
 from ktrace_cli.units import parse_size
@@ -33,6 +33,7 @@ ON_FULL = ("drop", "wait")
 LEVELS = ("fatal", "error", "warning", "info", "trace")
 SHOW_ENVIRONMENT = "env"
 MOST_SOFT_DEVICES = 64
+_OTHER_WORDS = {"debug": "trace", "verbose": "trace"}  # of other programs, for what is ours
 
 
 @dataclass(frozen=True)
@@ -120,11 +121,11 @@ def _check_choices(given: RunOptions) -> None:
 
 def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
-        meant = nearest(value, known)
+        meant = nearest(_OTHER_WORDS.get(value, value), known)
         raise UsageError(
             f"cannot read `{option} {value}`",
             why=f"wanted {listed(known)}",
-            fix=f"did you mean `{option} {meant}`?" if meant else f"write `{option} {known[0]}`",
+            fix=f"did you mean `{option} {meant}`?" if meant else "write one of them",
         )
 
 
@@ -176,7 +177,21 @@ def _named(option: str, text: str, facts: Mapping[str, str]) -> str:
             why="its value is empty",
             fix=f"write for example `{option} run.bin`" if option == "-o" else "name a folder",
         )
-    return fill_in(option, text, facts)
+    if text.startswith("="):
+        value = text.lstrip("=")
+        raise UsageError(
+            f"will not record to {text}",
+            why=f"after `{option}` the value stands without `=`",
+            fix=f"`{option} {value}`, or `{option} ./{text}` if that is its name",
+        )
+    filled = fill_in(option, text, facts)
+    if variable := unset_variable(filled, os.environ):
+        raise UsageError(
+            f"cannot fill in `{option} {text}`",
+            why=f"the variable {variable} is not set",
+            fix=f"`export {variable}=…`, or leave `%env{{{variable}}}%` out",
+        )
+    return filled
 
 
 def _device_count(text: str | None) -> str:

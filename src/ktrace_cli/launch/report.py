@@ -6,9 +6,13 @@ import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ktrace_cli.launch.run import RunResult
 from ktrace_cli.units import counted, format_bytes, format_duration
+
+if TYPE_CHECKING:
+    from ktrace_cli.launch.status import ProcessStatus
 
 _MOST_NAMES = 4
 
@@ -18,17 +22,22 @@ def recordings(result: RunResult) -> list[Path]:
     return [_shortest(p.output) for p in result.processes if p.output and p.dispatches]
 
 
-def result_line(result: RunResult) -> str:
-    """Say in one line what the run left behind and what to do next."""
+def result_line(result: RunResult, *, names_next: bool = True) -> str:
+    """Say in one line what the run left behind and, with `names_next`, what to do next."""
     files = recordings(result)
     if not files:
-        return f"nothing was recorded: {_what_was_seen(result)}"
-    dispatches = counted(_sum(result, "dispatches"), "dispatch", "dispatches")
+        line = f"nothing was recorded: {_what_was_seen(result)}"
+        if result.not_replaced:
+            line += f"; {_shortest(result.not_replaced)} is still the one of an earlier run"
+        return line
+    dispatches = counted(_sum(result, "recorded_dispatches"), "dispatch", "dispatches")
     size = format_bytes(_sum(result, "size"))
-    return (
-        f"recorded {dispatches} in {_names(files)} ({size}); "
-        f"next: `ktrace decode {shlex.quote(str(files[0]))}`"
-    )
+    line = f"recorded {dispatches} in {_names(files)} ({size})"
+    if not names_next:
+        return line
+    if len(files) > 1:
+        return f"{line}; next: `ktrace decode FILE`, one at a time"
+    return f"{line}; next: `ktrace decode {shlex.quote(str(files[0]))}`"
 
 
 def warnings(result: RunResult) -> list[str]:
@@ -42,7 +51,25 @@ def warnings(result: RunResult) -> list[str]:
         from ktrace_cli.launch.losses import loss_lines  # noqa: PLC0415 - loads numpy
 
         lines += loss_lines(result.processes)
-    return lines + _not_seen(result) + _partly_recorded(result) + _still_running(result)
+    return (
+        lines
+        + _not_copied_back(result)
+        + _not_seen(result)
+        + _partly_recorded(result)
+        + _still_running(result)
+    )
+
+
+def _not_copied_back(result: RunResult) -> list[str]:
+    """Say what processes that did not close their recording still had to copy."""
+    running = _running(result)
+    return [
+        f"process {process.pid} ({process.program}) ended before "
+        f"{counted(missing, 'launch was', 'launches were')} copied back: not traced; a process "
+        "that ends by `exit` waits for them, and `--hang` records kernels that do not end"
+        for process in result.processes
+        if not process.is_closed and process not in running and (missing := process.open_launches)
+    ]
 
 
 def _not_seen(result: RunResult) -> list[str]:
@@ -65,8 +92,26 @@ def _not_seen(result: RunResult) -> list[str]:
     return lines
 
 
+def _without_waves(result: RunResult) -> list[str]:
+    """Say that filters of waves left nothing of a dispatch but its times on the host."""
+    if not result.without_waves:
+        return []
+    options = {
+        "--blocks": result.options.blocks,
+        "--waves": result.options.waves,
+        "--xcc": result.options.xcc,
+    }
+    given = " ".join(f"{name} {value}" for name, value in options.items() if value)
+    if result.without_waves == _sum(result, "dispatches"):
+        return [f"no wave was recorded: `{given}` chose none of any dispatch"]
+    return [
+        f"{counted(result.without_waves, 'dispatch has', 'dispatches have')} no wave: "
+        f"`{given}` chose none of theirs"
+    ]
+
+
 def _partly_recorded(result: RunResult) -> list[str]:
-    lines = []
+    lines = _without_waves(result)
     if words := _sum(result, "dropped_words"):
         dropped = counted(
             words, "word did not fit its wave's region", "words did not fit their waves' regions"
@@ -86,7 +131,7 @@ def _partly_recorded(result: RunResult) -> list[str]:
     if unfinished := _sum(result, "unfinished_dispatches"):
         dispatches = counted(unfinished, "dispatch was", "dispatches were")
         lines.append(
-            f"{dispatches} recorded while still running; `ktrace summary` names the open phases"
+            f"{dispatches} recorded without an end; `ktrace summary` names the open phases"
         )
     return lines
 
@@ -96,9 +141,14 @@ def _still_running(result: RunResult) -> list[str]:
     return [
         f"process {process.pid} ({process.program}) is still running: what it records from now on "
         "is not in this report"
-        for process in result.processes
-        if not process.is_closed and _is_running(process.pid)
+        for process in _running(result)
     ]
+
+
+def _running(result: RunResult) -> list[ProcessStatus]:
+    """Return those that have not ended: one that has ended by exec left its id to the next."""
+    last_of_pid = {process.pid: process for process in result.processes}
+    return [p for p in last_of_pid.values() if not p.is_closed and _is_running(p.pid)]
 
 
 def notes(result: RunResult) -> list[str]:
@@ -124,6 +174,11 @@ def notes(result: RunResult) -> list[str]:
         )
     if result.left_beside and recordings(result):
         lines.append(f"`--force` left recordings of an earlier run: {_names(result.left_beside)}")
+    if result.kept_session:
+        lines.append(
+            f"processes of the run outlive it, and what they start needs {result.kept_session}: "
+            "remove it when they have ended"
+        )
     return lines
 
 
@@ -157,12 +212,20 @@ def _left_out(result: RunResult) -> str:
     parts = []
     if unselected := _sum(result, "unselected_launches"):
         parts.append(f"the filters of kernels left out {counted(unselected, 'launch', 'launches')}")
+        if result.not_chosen:
+            parts[-1] += f" (annotated kernels here: {', '.join(result.not_chosen)})"
     if skipped := _sum(result, "skipped_launches"):
-        parts.append(
-            "the range of iterations or the collection period left out "
-            f"{counted(skipped, 'launch', 'launches')}"
-        )
+        parts.append(f"{_skipping(result)} left out {counted(skipped, 'launch', 'launches')}")
     return ", ".join(parts)
+
+
+def _skipping(result: RunResult) -> str:
+    options = result.options
+    names = {
+        "the range of iterations": options.kernel_iterations,
+        "the collection period": options.periods,
+    }
+    return " or ".join(name for name, given in names.items() if given) or " or ".join(names)
 
 
 def _sum(result: RunResult, name: str) -> int:

@@ -9,6 +9,8 @@ import numpy as np
 
 from ktrace_cli.trace_file import layout
 
+_LOSSES_OF_NO_LAUNCH = {layout.LossReason.CODE_OBJECT}
+
 
 @dataclass(frozen=True)
 class ProcessStatus:
@@ -55,7 +57,7 @@ class ProcessStatus:
     unfinished_dispatches: int
     """Recorded while they were still running: `--hang`."""
     saturated_launches: int
-    """`--full ring` was asked for and the kernel was not built for it."""
+    """That lost words under `--full ring`, as their kernel was not built for it."""
     graph_launches: int
     """Kernel nodes of graphs that were launched, also in `launches`."""
     untraced_children: int
@@ -64,8 +66,22 @@ class ProcessStatus:
     """Opened with RTLD_DEEPBIND, which was taken away."""
     unhooked_copies: int
     """Copies of HIP whose calls are not seen: too many in one process."""
+    replaced_dispatches: int
+    """Among `dispatches`: recorded while still running, and recorded again later."""
     is_bystander: bool = False
     """It never called HIP: only `untraced_children` has a meaning."""
+
+    @property
+    def recorded_dispatches(self) -> int:
+        """Each once, however often it was recorded."""
+        return self.dispatches - self.replaced_dispatches
+
+    @property
+    def open_launches(self) -> int:
+        """Launches of annotated kernels that are neither recorded, nor lost, nor left out."""
+        lost = sum(n for reason, n in self.losses.items() if reason not in _LOSSES_OF_NO_LAUNCH)
+        left_out = self.unselected_launches + self.skipped_launches
+        return max(self.annotated_launches - self.recorded_dispatches - lost - left_out, 0)
 
 
 def read_statuses(folder: Path) -> list[ProcessStatus]:
@@ -127,6 +143,7 @@ def _status(row: np.void) -> ProcessStatus:
         untraced_children=int(row["untraced_children"]),
         unbound_libraries=int(row["unbound_libraries"]),
         unhooked_copies=int(row["unhooked_copies"]),
+        replaced_dispatches=int(row["replaced_dispatches"]),
         is_bystander=bool(flags & layout.StatusFlag.BYSTANDER),
     )
 

@@ -106,7 +106,7 @@ def _dispatches(records: Sequence[DispatchRecord], names: Names) -> Columns:
         row["thread"] = record["thread_id"]
         for name in ("launch", "device", "stream", "grid", "block", "shared_bytes", "waves"):
             row[name] = record[name]
-        for name in ("launched_ns", "completed_ns", "expected", "flags"):
+        for name in ("launched_ns", "completed_ns", "expected", "flags", "status"):
             row[name] = record[name]
     rows["first_wave"] = np.cumsum(rows["waves"]) - rows["waves"]
     return rows

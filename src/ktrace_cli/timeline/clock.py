@@ -7,7 +7,7 @@ This is the only place where ticks become nanoseconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,8 +90,35 @@ def fit_clock(
         _pieces(anchors["ticks"][a:b], ns[a:b], rates[int(d)], host_clocks[int(d)].tick_ns)
         for a, b, d in zip(starts, run_stops(starts, len(anchors)), of_device, strict=True)
     ]
+    unfitted = _join(clock_of_wave, pieces)
+    residual = np.abs(unfitted.to_ns(anchors["wave"], anchors["ticks"]) - ns)
+    xcc, own_device = waves["xcc"][anchors["wave"]], device[anchors["wave"]]
+    fits = []
+    for number, host_clock in sorted(host_clocks.items()):
+        own = own_device == number
+        by_xcc = _largest_by_xcc(residual[own], xcc[own])
+        fits.append(
+            ClockFit(
+                device=number,
+                method=host_clock.method,
+                core_hz=rates.get(number, 0.0) * 1e9,
+                residual_ns=max((largest for _, largest in by_xcc), default=0.0),
+                residual_by_xcc=by_xcc,
+            )
+        )
+    return replace(unfitted, fits=tuple(fits))
+
+
+def _largest_by_xcc(residual: Ints, xcc: Ints) -> tuple[tuple[int, float], ...]:
+    return tuple((int(x), float(residual[xcc == x].max())) for x in np.unique(xcc))
+
+
+def _join(
+    clock_of_wave: Ints, pieces: Sequence[tuple[Ints, Ints, NDArray[np.float64]]]
+) -> ClockMap:
+    """Put the pieces of all clocks one behind the other."""
     counts = np.array([len(piece[0]) for piece in pieces], np.int64)
-    unfitted = ClockMap(
+    return ClockMap(
         clock_of_wave=clock_of_wave,
         first_piece=np.append(0, np.cumsum(counts)),
         ticks=np.concatenate([np.zeros(0, np.int64), *(piece[0] for piece in pieces)]),
@@ -99,22 +126,6 @@ def fit_clock(
         slope=np.concatenate([np.zeros(0), *(piece[2] for piece in pieces)]),
         fits=(),
     )
-    residual = np.abs(unfitted.to_ns(anchors["wave"], anchors["ticks"]) - ns)
-    xcc = waves["xcc"][anchors["wave"]]
-    fits = []
-    for number, host_clock in sorted(host_clocks.items()):
-        own = device[anchors["wave"]] == number
-        by_xcc = [(int(x), float(residual[own & (xcc == x)].max())) for x in np.unique(xcc[own])]
-        fits.append(
-            ClockFit(
-                device=number,
-                method=host_clock.method,
-                core_hz=rates.get(number, 0.0) * 1e9,
-                residual_ns=max((ns for _, ns in by_xcc), default=0.0),
-                residual_by_xcc=tuple(by_xcc),
-            )
-        )
-    return replace(unfitted, fits=tuple(fits))
 
 
 def _to_host(anchors: Columns, device: Ints, host_clocks: Mapping[int, HostClock]) -> Ints:

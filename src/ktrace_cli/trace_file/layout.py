@@ -375,6 +375,7 @@ class LossReason(IntEnum):
     RECORD_FORMAT = 11
     UNIT_KEY = 12
     FORKED = 13
+    FAULTED = 14
 
 
 LOSS: Final = np.dtype(
@@ -439,6 +440,7 @@ STATUS: Final = np.dtype(
         ("untraced_children", "<u8"),
         ("unbound_libraries", "<u8"),
         ("unhooked_copies", "<u8"),
+        ("replaced_dispatches", "<u8"),
         ("program", "S256"),
         ("output", "S4096"),
         ("message", "S1024"),

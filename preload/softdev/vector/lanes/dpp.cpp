@@ -1,7 +1,6 @@
 #include "vector/lanes/dpp.hpp"
 
 #include <array>
-#include <memory>
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 namespace {
@@ -66,8 +65,8 @@ struct Permutation {
 // One permutation per control, worked out when the first DPP instruction runs: reductions execute them by
 // the million.
 const Permutation& permutation(unsigned control) {
-  static const auto table = [] {
-    auto all = std::make_unique<std::array<Permutation, control_count>>();
+  static const auto& table = *[] {
+    auto* const all = new std::array<Permutation, control_count>;  // never destroyed
     for (unsigned c = 0; c < control_count; ++c) {
       Permutation& entry = (*all)[c];
       for (unsigned l = 0; l < lanes; ++l) {
@@ -78,7 +77,7 @@ const Permutation& permutation(unsigned control) {
     }
     return all;
   }();
-  return (*table)[control & (control_count - 1)];
+  return table[control & (control_count - 1)];
 }
 
 uint64_t lanes_of_masks(unsigned row_mask, unsigned bank_mask) {
