@@ -26,16 +26,6 @@ struct Caller {
   std::vector<Slot> slots;
 };
 
-bool is_in(const dl_phdr_info& object, const void* address) {
-  const auto value = reinterpret_cast<std::uintptr_t>(address);
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
-    const std::uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && value >= begin && value < begin + segment.p_memsz) return true;
-  }
-  return false;
-}
-
 void add_slots(const dl_phdr_info& object, const DynamicTables& tables, const ElfW(Rela) * relocations,
                std::size_t bytes, Caller* caller) {
   for (std::size_t i = 0; relocations && i < bytes / sizeof *relocations; ++i) {
@@ -47,7 +37,7 @@ void add_slots(const dl_phdr_info& object, const DynamicTables& tables, const El
     const void* exported = symbol.st_shndx == SHN_UNDEF ? exported_hook(name) : nullptr;
     if (!exported) continue;
     auto** place = reinterpret_cast<void**>(object.dlpi_addr + relocation.r_offset);
-    const bool is_first_use_ahead = type == R_X86_64_JUMP_SLOT && is_in(object, *place);
+    const bool is_first_use_ahead = type == R_X86_64_JUMP_SLOT && holds(object, *place);
     if (*place == exported || is_first_use_ahead) caller->slots.push_back({place, name});
   }
 }

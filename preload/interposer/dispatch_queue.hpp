@@ -18,11 +18,11 @@ struct PendingDispatch {
   std::unique_ptr<TraceBuffer> buffer;
   Layout layout;
   ktrace_dispatch_record record{};
-  bool is_grown = false;         // its regions are larger than the rule's
-  bool is_discarded = false;     // not to be recorded: only its buffer, if any, is to be got rid of
-  bool is_kept = false;          // discarded, but its buffer is used again when its event has come
+  bool is_grown = false;             // its regions are larger than the rule's
+  bool is_discarded = false;         // not to be recorded: only its buffer, if any, is to be got rid of
+  bool is_kept = false;              // discarded, but its buffer is used again when its event has come
   hipError_t failure = hip_success;  // its end cannot be followed: nothing is known of its event
-  bool* is_processed = nullptr;  // for whom waits for it
+  bool* is_processed = nullptr;      // for whom waits for it
 };
 
 // Any thread adds, one takes: no thread of the application ever waits here.

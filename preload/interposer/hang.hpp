@@ -31,8 +31,8 @@ class HangWatch {
 
   // Before HIP is called: the launch itself may never return. `memory` is what the kernel writes to.
   void announce(const PendingDispatch& launched, const TraceBuffer& memory);
-  // Afterwards the memory may be used again, or freed. True if the dispatch is recorded as unfinished: whoever
-  // records it whole counts that one as replaced, and it is not lost if nobody does.
+  // Afterwards the memory may be used again, or freed. True if the dispatch is recorded as unfinished:
+  // whoever records it whole counts that one as replaced, and it is not lost if nobody does.
   bool withdraw(std::uint64_t dispatch);
   // Each is still withdrawn later: until then it is known whether it was recorded.
   void leave_memory_of(const Device& device);
@@ -47,9 +47,9 @@ class HangWatch {
 
  private:
   struct Watched {
-    PendingDispatch dispatch;  // without its buffer
+    PendingDispatch dispatch;              // without its buffer
     const std::uint8_t* memory = nullptr;  // null: freed by a reset
-    std::uint64_t due_ns = 0;  // CLOCK_MONOTONIC
+    std::uint64_t due_ns = 0;              // CLOCK_MONOTONIC
     std::uint64_t pause_ns = 0;
     std::uint64_t attempted = 0;  // words of all waves when it was recorded
     bool is_recorded = false;

@@ -94,7 +94,8 @@ std::size_t place_of(int signal) {
 }
 
 bool is_handled(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
 void say_how_to_end() {

@@ -187,17 +187,17 @@ KTRACE_HCC_LAUNCH_HOOK(hipHccModuleLaunchKernel)
 KTRACE_HCC_LAUNCH_HOOK(
     _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_)
 
-#define KTRACE_LIST_HOOK(name, Params, Count)                                                         \
-  KTRACE_HOOK_WITH_BODY(                                                                              \
-      hipError_t, name, (Params * list, Count count, unsigned flags), (list, count, flags), {         \
-        const std::size_t length = count > 0 ? static_cast<std::size_t>(count) : 0;                   \
-        LeftBehind<TracedList<Params>> storage;                                                       \
-        TracedList<Params>& own = storage.make(*session, hip, list, length);                          \
-        const hipError_t result = KTRACE_CALL_HIP(hip.name(own.get(), count, flags));                 \
-        own.finish(result);                                                                           \
-        storage.destroy();                                                                            \
-        return result;                                                                                \
-      })
+#define KTRACE_LIST_HOOK(name, Params, Count)                                                           \
+  KTRACE_HOOK_WITH_BODY(hipError_t, name, (Params * list, Count count, unsigned flags),                 \
+                        (list, count, flags), {                                                         \
+                          const std::size_t length = count > 0 ? static_cast<std::size_t>(count) : 0;   \
+                          LeftBehind<TracedList<Params>> storage;                                       \
+                          TracedList<Params>& own = storage.make(*session, hip, list, length);          \
+                          const hipError_t result = KTRACE_CALL_HIP(hip.name(own.get(), count, flags)); \
+                          own.finish(result);                                                           \
+                          storage.destroy();                                                            \
+                          return result;                                                                \
+                        })
 KTRACE_LIST_HOOK(hipLaunchCooperativeKernelMultiDevice, hipLaunchParams, int)
 KTRACE_LIST_HOOK(hipExtLaunchMultiKernelMultiDevice, hipLaunchParams, int)
 KTRACE_LIST_HOOK(hipModuleLaunchCooperativeKernelMultiDevice, hipFunctionLaunchParams, unsigned)

@@ -103,19 +103,17 @@ KTRACE_HOOK_WITH_BODY(void**, __hipRegisterFatBinary, (const void* wrapper), (wr
   session->guarded([&] { session->registry().add_fat_binary(handle, wrapper); });
   return handle;
 })
-KTRACE_HOOK_WITH_BODY(void, __hipRegisterFunction,
-                      (void** handle, const void* host_function, char* device_function, const char* name,
-                       unsigned thread_limit, void* thread, void* block, Dim3* block_size, Dim3* grid_size,
-                       int* wave_size),
-                      (handle, host_function, device_function, name, thread_limit, thread, block, block_size,
-                       grid_size, wave_size),
-                      {
-                        KTRACE_CALL_HIP(hip.__hipRegisterFunction(handle, host_function, device_function,
-                                                                  name, thread_limit, thread, block,
-                                                                  block_size, grid_size, wave_size));
-                        session->guarded(
-                            [&] { session->registry().add_host_function(handle, host_function, name); });
-                      })
+KTRACE_HOOK_WITH_BODY(
+    void, __hipRegisterFunction,
+    (void** handle, const void* host_function, char* device_function, const char* name, unsigned thread_limit,
+     void* thread, void* block, Dim3* block_size, Dim3* grid_size, int* wave_size),
+    (handle, host_function, device_function, name, thread_limit, thread, block, block_size, grid_size,
+     wave_size),
+    {
+      KTRACE_CALL_HIP(hip.__hipRegisterFunction(handle, host_function, device_function, name, thread_limit,
+                                                thread, block, block_size, grid_size, wave_size));
+      session->guarded([&] { session->registry().add_host_function(handle, host_function, name); });
+    })
 KTRACE_HOOK_WITH_BODY(void, __hipUnregisterFatBinary, (void** handle), (handle), {
   session->guarded([&] { session->registry().remove_fat_binary(handle); });
   KTRACE_CALL_HIP(hip.__hipUnregisterFatBinary(handle));

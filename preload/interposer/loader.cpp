@@ -58,16 +58,6 @@ bool has_reference(const dl_phdr_info& object, const char* name) {
   return false;
 }
 
-bool holds(const dl_phdr_info& object, const void* address) {
-  const auto value = reinterpret_cast<std::uintptr_t>(address);
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
-    const std::uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_LOAD && value >= begin && value < begin + segment.p_memsz) return true;
-  }
-  return false;
-}
-
 struct Search {
   const char* name;
   void* found;
@@ -108,6 +98,16 @@ void* find_in_loaded(const char* stem, const char* name) {
   StemSearch search{stem, {name, nullptr}};
   dl_iterate_phdr(search_by_stem, &search);
   return search.symbol.found;
+}
+
+bool holds(const dl_phdr_info& object, const void* address) {
+  const auto value = reinterpret_cast<std::uintptr_t>(address);
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    const std::uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && value >= begin && value < begin + segment.p_memsz) return true;
+  }
+  return false;
 }
 
 std::vector<void*> definitions_of(const char* name) {

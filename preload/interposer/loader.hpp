@@ -52,6 +52,9 @@ struct DynamicTables {
 };
 DynamicTables dynamic_tables(const dl_phdr_info& object);
 
+// Whether `address` lies in what is loaded of the object.
+bool holds(const dl_phdr_info& object, const void* address);
+
 // The file that holds `address`; "" for the program itself or an unknown address.
 std::string object_path(const void* address);
 LoadedObject object_of(const void* address);

@@ -281,9 +281,10 @@ void Recorder::lose_failed(const PendingDispatch& pending, hipError_t outcome) {
   if (is_fault(outcome))
     return m_losses->add(KTRACE_LOSS_FAULTED, name,
                          "the kernel faulted (" + words + "): its records are lost; `--hang` keeps them");
-  m_losses->add(KTRACE_LOSS_COPY_FAILED, name,
-                (pending.failure != hip_success ? "its end could not be followed: " : "the dispatch ended with ") +
-                    words);
+  m_losses->add(
+      KTRACE_LOSS_COPY_FAILED, name,
+      (pending.failure != hip_success ? "its end could not be followed: " : "the dispatch ended with ") +
+          words);
 }
 
 // The model keeps a clock per thread of ours, which copying moves on. A new thread's begins at the model's

@@ -229,8 +229,8 @@ class Losses:
         "waves have no record: they never began, or all slots were taken",
     )
     unfinished_dispatches: int = _count(
-        "dispatch was recorded while it was still running",
-        "dispatches were recorded while they were still running",
+        "dispatch was recorded without its end",
+        "dispatches were recorded without their ends",
     )
     unfinished_waves: int = _count("wave never reached its end", "waves never reached their end")
     torn_waves: int = _count("wave has a damaged header", "waves have a damaged header")

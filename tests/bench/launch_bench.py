@@ -98,7 +98,7 @@ def added_calls_of_graphs(table: Table, folder: Iterator[Path]) -> None:
     )
     per_kernel = (many - few) / 8
     table.count("graph replay, for each kernel: calls of HIP", per_kernel, 0, 6)
-    table.count("graph replay, for the graph: calls of HIP", few - per_kernel - 1, 0, 5)
+    table.count("graph replay, for the graph: calls of HIP", few - per_kernel - 1, 0, 4)
 
 
 def calls_of_replay(hip: Path, kernels: int, folder: Path) -> int:
@@ -107,15 +107,16 @@ def calls_of_replay(hip: Path, kernels: int, folder: Path) -> int:
         f"host = GraphHost(SAXPY, ctypes.CDLL({str(hip)!r}))\n"
         "hip, stream = host.hip, host.stream()\n"
         f"executable = host.instantiate(host.captured(*[(4, 1, 1)] * {kernels}))\n"
-        "for _ in range(4):\n"
+        "for _ in range(8):\n"
         "    hip.fake_calls()\n    assert hip.hipGraphLaunch(executable, stream) == 0\n"
         "    print(hip.fake_calls())\n    hip.hipStreamSynchronize(stream)\n",
         folder,
         preload_device=False,
     )
-    if outcome.returncode or outcome.status.dispatches != 4 * kernels:
+    if outcome.returncode or outcome.status.dispatches != 8 * kernels:
         sys.exit(f"graphs were not recorded: {outcome.stderr}{outcome.status}")
-    return int(outcome.stdout.split()[-1])
+    # A buffer is cleared when it is first used: that is a call more, once.
+    return min(map(int, outcome.stdout.split()[1:]))
 
 
 def copied_bytes(table: Table, bench: Bench, folder: Iterator[Path]) -> None:

@@ -1,14 +1,13 @@
 """Captures: what is one, when it is over, and what HIP is asked meanwhile."""
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from ktrace_cli.launch.native import SOFTWARE_DEVICE, native_library
 from support.async_hip import Bench, build
-from support.preloaded import run_script
+from support.preloaded import Outcome, run_script
 
 HOST = (
     "from support.graph_host import GraphHost\n"
@@ -25,8 +24,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return built
 
 
-def blocks_of(dispatches: Sequence[object]) -> list[int]:
-    return [int(dispatch.record["grid"][0]) for dispatch in dispatches]  # type: ignore[attr-defined]
+def blocks_of(outcome: Outcome) -> list[int]:
+    return [int(d.record["grid"][0]) for d in outcome.recording.dispatches]
 
 
 @pytest.mark.parametrize("extra", ["capture", "capture-destroy", "capture-reset"])
@@ -75,8 +74,9 @@ def test_an_end_that_fails_leaves_the_capture_as_it_was(tmp_path: Path) -> None:
         f"{HOST}import threading\n"
         "graph = ctypes.c_void_p()\n"
         "host.call('hipStreamBeginCapture', stream, 0)\n"
-        "def end(): print(host.hip.hipStreamEndCapture(stream, ctypes.byref(graph)) != 0, end=' ')\n"
-        "thread = threading.Thread(target=end)\nthread.start()\nthread.join()\n"
+        "end = lambda: host.hip.hipStreamEndCapture(stream, ctypes.byref(graph))\n"
+        "thread = threading.Thread(target=lambda: print(end() != 0, end=' '))\n"
+        "thread.start()\nthread.join()\n"
         "host.hip.hipGetLastError()\n"
         "host.put(stream, (4, 1, 1))\n"
         "host.call('hipStreamEndCapture', stream, ctypes.byref(graph))\n"
@@ -86,7 +86,7 @@ def test_an_end_that_fails_leaves_the_capture_as_it_was(tmp_path: Path) -> None:
     )
 
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "True 1 right\n", "")
-    assert blocks_of(outcome.recording.dispatches) == [4]
+    assert blocks_of(outcome) == [4]
     assert outcome.status.losses == {}
 
 
@@ -106,7 +106,7 @@ def test_a_stream_that_an_event_draws_into_a_capture_is_known_for_one(tmp_path: 
     )
 
     assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "1 right\n", "")
-    assert blocks_of(outcome.recording.dispatches) == [5]
+    assert blocks_of(outcome) == [5]
     assert outcome.status.losses == {}
 
 

@@ -333,6 +333,7 @@ def test_a_kernel_that_never_ends_leaves_what_it_wrote_in_host_memory(run) -> No
         FAKE_HANGING_STREAM="1",
         FAKE_UNFINISHED="1",
         KTRACE_HANG_MS="50",
+        KTRACE_LOG_LEVEL="error",
     )
 
     (dispatch,) = outcome.recording.dispatches
@@ -353,6 +354,7 @@ def test_a_kernel_that_ends_after_the_limit_is_recorded_as_it_ended(run) -> None
         FAKE_POLLS="400",
         FAKE_UNFINISHED="1",
         KTRACE_HANG_MS="20",
+        KTRACE_LOG_LEVEL="error",
     )
 
     (dispatch,) = outcome.recording.dispatches

@@ -1,12 +1,12 @@
-"""Where the process gets no thread or no memory, it is traced no further, and all else is as ever."""
+"""Where ktrace gets no thread or no memory, the program runs on, and what is lost is counted."""
 
 from pathlib import Path
 
 import pytest
 
-from integration.test_interposer_launches_hosts import SHORT_HOST, without_placeholder
 from ktrace_cli.trace_file.layout import LossReason
 from support.preloaded import ROOT, Outcome, run_script
+from support.short_host import SHORT_HOST, without_placeholder
 from support.stand_in import build_stand_in
 from support.table_hip import compile_cpp
 
@@ -70,9 +70,7 @@ def test_a_writer_without_memory_ends_tracing_and_not_the_application(
     assert "bad_alloc" in outcome.status.message
 
 
-def test_a_watcher_without_memory_watches_no_more(
-    scarce: Path, fake: Path, tmp_path: Path
-) -> None:
+def test_a_watcher_without_memory_watches_no_more(scarce: Path, fake: Path, tmp_path: Path) -> None:
     outcome = run_script(
         f"host = Host(ctypes.CDLL({str(fake)!r}), SAXPY)\nhip = host.hip\nimport time\n"
         "stream = ctypes.c_void_p()\nhip.hipStreamCreateWithFlags(ctypes.byref(stream), 0)\n"

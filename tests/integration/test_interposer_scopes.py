@@ -17,8 +17,8 @@ def build(folder: Path, hip: str, number: int) -> Path:
     # As wheels rename them: two with one SONAME would be one library.
     for kind, name in (("HSA", "libhsa-runtime64"), ("REGISTER", "librocprofiler-register")):
         soname = f"{name}-{number}.so.1"
-        options = (f"-D{kind}={number}", f"-Wl,-soname,{soname}")
-        needs.append(str(compile_cpp(SOURCE, folder / soname, *options)))
+        named = (f"-D{kind}={number}", f"-Wl,-soname,{soname}")
+        needs.append(str(compile_cpp(SOURCE, folder / soname, *named)))
     options = ("-O2", "-DHIP", f"-Wl,-soname,{hip}", f"-Wl,-rpath,{folder}", "-Wl,--no-as-needed")
     return compile_cpp(SOURCE, folder / hip, *options, *needs)
 

@@ -170,25 +170,37 @@ def test_a_library_opened_for_itself_alone_that_has_nothing_to_do_with_hip_stays
 def test_an_old_launch_that_hip_turns_into_a_newer_one_is_seen_once(
     runtime: Runtime, tmp_path: Path
 ) -> None:
-    if not runtime.has_table:  # one that has this call
-        build_hip(tmp_path, is_registered=False)
-        names = {
-            "LD_LIBRARY_PATH": str(tmp_path),
-            "TABLE_HIP_CORE": str(runtime.folder / "core.so"),
-        }
-        runtime = Runtime(tmp_path, names)
-    script = (
-        f"{HOST}hip = host.hip\n"
-        "class Dim3(ctypes.Structure):\n"
-        "    _fields_ = [(name, ctypes.c_uint) for name in 'xyz']\n"
-        "size = ctypes.c_size_t(ctypes.sizeof(Saxpy))\n"
-        "assert hip.hipConfigureCall(Dim3(*GRID), Dim3(*BLOCK), ctypes.c_size_t(0), None) == 0\n"
-        "assert hip.hipSetupArgument(ctypes.byref(host.arguments), size, ctypes.c_size_t(0)) == 0\n"
-        "assert hip.hipLaunchByPtr(host.function) == 0\n"
-        f"host.launches += 1\n{RIGHT}"
-    )
+    assert_traced(with_old_launch(runtime, tmp_path).run(OLD_LAUNCH, tmp_path))
 
-    assert_traced(runtime.run(script, tmp_path))
+
+def test_an_old_launch_that_hip_does_alone_is_counted(runtime: Runtime, tmp_path: Path) -> None:
+    hip = with_old_launch(runtime, tmp_path)
+    outcome = hip.run(OLD_LAUNCH, tmp_path, TABLE_HIP_DIRECT="1")
+
+    # Its handle is none of a host function, so that the kernel is not known.
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    assert (outcome.status.launches, outcome.status.unseen_launches) == (1, 1)
+
+
+def with_old_launch(runtime: Runtime, folder: Path) -> Runtime:
+    """Return one of the same kind that has this call."""
+    if runtime.has_table:
+        return runtime
+    build_hip(folder, is_registered=False)
+    core = str(runtime.folder / "core.so")
+    return Runtime(folder, {"LD_LIBRARY_PATH": str(folder), "TABLE_HIP_CORE": core})
+
+
+OLD_LAUNCH = (
+    f"{HOST}hip = host.hip\n"
+    "class Dim3(ctypes.Structure):\n"
+    "    _fields_ = [(name, ctypes.c_uint) for name in 'xyz']\n"
+    "size = ctypes.c_size_t(ctypes.sizeof(Saxpy))\n"
+    "assert hip.hipConfigureCall(Dim3(*GRID), Dim3(*BLOCK), ctypes.c_size_t(0), None) == 0\n"
+    "assert hip.hipSetupArgument(ctypes.byref(host.arguments), size, ctypes.c_size_t(0)) == 0\n"
+    "assert hip.hipLaunchByPtr(host.function) == 0\n"
+    f"host.launches += 1\n{RIGHT}"
+)
 
 
 @pytest.mark.parametrize("has_table", [True, False], ids=["table", "symbols"])

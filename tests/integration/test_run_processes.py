@@ -152,8 +152,9 @@ def test_a_process_that_goes_on_is_said(ktrace: Ktrace, tmp_path: Path) -> None:
     # The child holds both ends of its own input, so it never ends by itself.
 
     result = ktrace(
-        "run", "-o", "a.bin", "--", sys.executable, "-c", code, child, PROGRAM.parent, TRACED
-    )
+        "run", "-o", "a.bin", "--", sys.executable, "-c", code, child, PROGRAM.parent, TRACED,
+        TMPDIR=str(tmp_path),  # the folder of the run stays there
+    )  # fmt: skip
     pid = int(result.stdout)
     os.kill(pid, signal.SIGKILL)
     warning = [line for line in said(result) if "still running" in line]

@@ -204,6 +204,29 @@ def test_ktraces_own_temporary_folder_is_gone_however_the_run_ends(
         assert list(temporary.iterdir()) == [], command
 
 
+def test_a_helper_that_ends_with_the_program_keeps_no_folder(
+    ktrace: Ktrace, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    # It ends because the program does, and so a little later.
+    helper = (
+        "import os, subprocess, sys\n"
+        "end, held = os.pipe()\n"
+        "command = ['sh', '-c', 'read -r line; exec true']\n"
+        "no = subprocess.DEVNULL\n"
+        "subprocess.Popen(command, stdin=end, stdout=no, stderr=no)\n"
+        "os._exit(0)"
+    )
+
+    result = ktrace("run", "--", sys.executable, "-c", helper, TMPDIR=str(temporary))
+
+    assert said(result) == [
+        "nothing was recorded: no process called HIP through a library that ktrace can see"
+    ]
+    assert list(temporary.iterdir()) == []
+
+
 def test_a_program_that_is_started_after_the_run_is_recorded(
     ktrace: Ktrace, tmp_path: Path
 ) -> None:

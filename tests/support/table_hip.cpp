@@ -2,7 +2,8 @@
 // real layout, which the first call registers with rocprofiler-register. Its functions are the software
 // device's.
 //
-// Environment: TABLE_HIP_MUTE keeps the tables to itself.
+// Environment: TABLE_HIP_MUTE keeps the tables to itself, TABLE_HIP_DIRECT has its oldest launch do all by
+// itself.
 //
 // Compiled with -DTABLE_HIP_NAMES="file": RUNTIME(index, name) and COMPILER(index, name) for each function
 // that it has, and -DTABLE_HIP_SLOTS=how many the runtime's table has. Environment: TABLE_HIP_CORE, the
@@ -104,8 +105,11 @@ int launch_by_ptr(void* function) {
   void* extra[] = {reinterpret_cast<void*>(1), configured.arguments, reinterpret_cast<void*>(2),
                    &configured.size, reinterpret_cast<void*>(3)};
   const Dim3 grid = configured.grid, block = configured.block;
-  return hipModuleLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, configured.shared,
-                               configured.stream, nullptr, extra);
+  auto* launch = &hipModuleLaunchKernel;
+  if (std::getenv("TABLE_HIP_DIRECT"))
+    launch = of_core_as<decltype(hipModuleLaunchKernel)>("hipModuleLaunchKernel");
+  return launch(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, configured.shared,
+                configured.stream, nullptr, extra);
 }
 
 }  // namespace

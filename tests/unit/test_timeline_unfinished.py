@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from typer.testing import CliRunner
+
 from ktrace_cli.analysis.summary import summarize
 from ktrace_cli.analysis.unfinished import OpenStack, WavePlace
+from ktrace_cli.app import app
 from ktrace_cli.model import SliceFlag, Timeline
 from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
 from ktrace_cli.trace_file.reader import read_recording
@@ -135,6 +138,20 @@ def test_a_phase_that_is_only_open_has_no_times(tmp_path: Path) -> None:
     (inner,) = [phase for phase in kernel.phases if phase.name == "inner"]
     assert (inner.count, inner.open, inner.total_ns, inner.mean_ns) == (0, 1, 0, 0)
     assert (inner.zero_length, inner.unclosed) == (0, 0)
+
+
+def test_the_summary_says_how_long_waves_are_stuck_and_which(tmp_path: Path) -> None:
+    stuck = [running(push(OUTER, 2_100_000), wave=wave) for wave in range(1, 6)]
+    unfinished(tmp_path, *stuck, status=700)
+
+    shown = CliRunner().invoke(app, ["summary", str(tmp_path / "run.bin")])
+
+    assert shown.stdout.splitlines()[-4:] == [
+        "gemm dispatch 1: 5 of 6 waves unfinished",
+        "  the kernel faulted (hipErrorIllegalAddress): what its waves recorded until then is kept",
+        "  5 waves in `outer` (open for at least 1 ms)",
+        "    workgroup 0,0,0 wave 1; workgroup 0,0,0 wave 2; workgroup 0,0,0 wave 3 and 2 more",
+    ]
 
 
 def test_a_later_record_of_the_same_dispatch_replaces_an_unfinished_one(tmp_path: Path) -> None:

@@ -343,13 +343,13 @@ struct ktrace_clock_record {
 
 /* Why a launch of an annotated kernel, or part of one, is not in the file. */
 enum ktrace_loss_reason {
-  KTRACE_LOSS_NO_MEMORY = 1,     /* the device had no memory for a trace buffer */
+  KTRACE_LOSS_NO_MEMORY = 1,     /* the device had no memory for a trace buffer, or the process no thread or memory */
   KTRACE_LOSS_POOL_EXHAUSTED = 2, /* --memory was in use */
   KTRACE_LOSS_CAPTURE = 3,       /* launched during stream capture */
   KTRACE_LOSS_ENTRY_POINT = 4,   /* launched through a call that ktrace does not trace */
   KTRACE_LOSS_ARGUMENT = 5,      /* the trace argument is no 8-byte explicit argument, or the host did not pass it */
   KTRACE_LOSS_CODE_OBJECT = 6,   /* a code object could not be read */
-  KTRACE_LOSS_LAUNCH_FAILED = 7, /* HIP refused the launch */
+  KTRACE_LOSS_LAUNCH_FAILED = 7, /* HIP refused the launch, or its grid was empty */
   KTRACE_LOSS_COPY_FAILED = 8,   /* the buffer could not be copied back */
   KTRACE_LOSS_WRITE_FAILED = 9,  /* the file could not be written */
   KTRACE_LOSS_NOT_FINISHED = 10, /* still running, or not copied back, when the process ended */

@@ -40,7 +40,7 @@ class OpenStack:
 
 @dataclass(frozen=True)
 class UnfinishedDispatch:
-    """A dispatch that was recorded while it was still running."""
+    """A dispatch that was recorded while it was still running, or when it faulted."""
 
     kernel: str
     """Without return type and parameters."""
@@ -52,7 +52,7 @@ class UnfinishedDispatch:
     status: int
     """HIP's error code, if it did not run any more; else 0."""
     is_modelled: bool
-    """No time tells when it was recorded: `since_ns` ends at the last record of each wave."""
+    """No host time tells when it was recorded: `since_ns` ends at each wave's last record."""
     missing_waves: int
     """That are expected and have not begun."""
     open: tuple[OpenStack, ...]
@@ -71,24 +71,25 @@ def _describe(timeline: Timeline, row: int) -> UnfinishedDispatch:
     numbers = np.arange(first, first + count)
     is_running = (timeline.waves["flags"][numbers] & WaveFlag.UNFINISHED) != 0
     running = numbers[is_running]
+    is_modelled = int(dispatch["completed_ns"]) == 0
     return UnfinishedDispatch(
         kernel=display_name(timeline.kernels[dispatch["kernel"]].mangled),
         dispatch=int(dispatch["number"]),
         waves=count,
         unfinished_waves=len(running),
         status=int(dispatch["status"]),
-        is_modelled=any(
-            device.is_software for device in timeline.devices if device.device == dispatch["device"]
-        ),
+        is_modelled=is_modelled,
         missing_waves=max(int(dispatch["expected"]) - count, 0),
-        open=_open_stacks(timeline, running.tolist()),
+        open=_open_stacks(timeline, running.tolist(), is_modelled=is_modelled),
     )
 
 
-def _open_stacks(timeline: Timeline, waves: list[int]) -> tuple[OpenStack, ...]:
+def _open_stacks(
+    timeline: Timeline, waves: list[int], *, is_modelled: bool
+) -> tuple[OpenStack, ...]:
     found: dict[tuple[str, ...], list[tuple[int, int, bool]]] = {}
     for wave in waves:
-        names, since = _stack(timeline, wave)
+        names, since = _stack(timeline, wave, is_modelled=is_modelled)
         is_full = bool(timeline.waves["flags"][wave] & WaveFlag.DROPPED)
         found.setdefault(names, []).append((wave, since, is_full))
     stacks = [
@@ -111,14 +112,15 @@ def _place(timeline: Timeline, wave: int) -> WavePlace:
     return WavePlace((x, y, z), int(row["wave"]), group)
 
 
-def _stack(timeline: Timeline, wave: int) -> tuple[tuple[str, ...], int]:
+def _stack(timeline: Timeline, wave: int, *, is_modelled: bool) -> tuple[tuple[str, ...], int]:
     """Return the names of what is open in a wave, outermost first, and for how long."""
     first, last = np.searchsorted(timeline.slices["wave"], [wave, wave + 1])
     slices = timeline.slices[first:last]
     rows = slices[(slices["flags"] & SliceFlag.RUNNING) != 0]
-    end = int(timeline.waves["end_ns"][wave])
+    last_record = _last_record(timeline, slices, wave)
+    end = last_record if is_modelled else int(timeline.waves["end_ns"][wave])
     if not len(rows):
-        return (), end - _last_record(timeline, slices, wave)
+        return (), end - last_record
     rows = rows[np.lexsort((rows["depth"], rows["begin_ticks"]))]
     names = tuple(timeline.events[event].name for event in rows["event"].tolist())
     return names, end - int(rows["begin_ns"][-1])
@@ -128,5 +130,6 @@ def _last_record(timeline: Timeline, slices: Columns, wave: int) -> int:
     instants = timeline.instants
     of_wave = instants["ns"][instants["wave"] == wave]
     begin = int(timeline.waves["begin_ns"][wave])
-    ends = slices["begin_ns"] + slices["ns"]
+    is_open = (slices["flags"] & SliceFlag.RUNNING) != 0
+    ends = slices["begin_ns"] + np.where(is_open, 0, slices["ns"])
     return max(int(ends.max(initial=begin)), int(of_wave.max(initial=begin)))

@@ -92,12 +92,12 @@ def _show_unfinished(dispatch: UnfinishedDispatch) -> None:
 
 def _since(stack: OpenStack, *, is_modelled: bool) -> str:
     """Say how long it has been so: the model's clock knows nothing of what came after a record."""
-    state = "open" if stack.names else "without a record"
     if not is_modelled:
+        state = "open" if stack.names else "without a record"
         return f"{state} for at least {format_duration(stack.since_ns)}"
-    if stack.since_ns == 0:
-        return f"{state} since its last record"
-    return f"{state} for {format_duration(stack.since_ns)} up to its last record"
+    if stack.names and stack.since_ns:
+        return f"open for {format_duration(stack.since_ns)} up to its last record, and since"
+    return "open since its last record" if stack.names else "since its last record"
 
 
 def _places(places: tuple[WavePlace, ...]) -> str:

@@ -10,12 +10,12 @@ from ktrace_cli.trace_file.layout import LossReason
 from ktrace_cli.units import counted
 
 _LOSS_WORDS = {
-    LossReason.NO_MEMORY: "the device had no memory for a trace buffer",
+    LossReason.NO_MEMORY: "no memory on the device, or no thread, for its trace buffer",
     LossReason.POOL_EXHAUSTED: "`--memory` had no room for its trace buffer",
     LossReason.CAPTURE: "launched during stream capture",
     LossReason.ENTRY_POINT: "launched through a HIP call that ktrace does not trace",
     LossReason.ARGUMENT: "the trace argument is missing or no 8-byte argument",
-    LossReason.LAUNCH_FAILED: "HIP refused the launch",
+    LossReason.LAUNCH_FAILED: "HIP refused the launch, or its grid was empty",
     LossReason.COPY_FAILED: "the trace buffer could not be copied back",
     LossReason.WRITE_FAILED: "the recording could not be written",
     LossReason.NOT_FINISHED: "not finished when the process ended",

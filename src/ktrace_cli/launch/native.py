@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ SOFTWARE_DEVICE_NAMES = ("libamdhip64.so", "libamdhip64.so.6", "libamdhip64.so.7
 
 # ld.so splits paths at these, or expands what follows them, and knows no quoting.
 _LOADER_SEPARATORS = frozenset(" :;$\t\n")
+
+_SOON = 0.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,29 @@ def make_session(*, software_device: bool) -> Iterator[Session]:
                 (session.software_device.parent / name).symlink_to(libraries[1])
         yield session
     finally:
-        if not _is_in_use(session.folder):
+        if all(map(_ends_soon, _users_of(session.folder))):
             shutil.rmtree(session.folder, ignore_errors=True)
 
 
-def _is_in_use(folder: Path, processes: Path = Path("/proc")) -> bool:
-    """Tell whether a process of this user was started with the folder in its environment."""
+def _users_of(folder: Path) -> list[int]:
+    """Find the processes of this user that were started with the folder in their environment."""
     wanted = b"KTRACE_SESSION_DIR=" + os.fsencode(folder) + b"\0"
-    return any(wanted in _environment_of(process) for process in processes.glob("[0-9]*"))
+    processes = Path("/proc").glob("[0-9]*")
+    return [int(process.name) for process in processes if wanted in _environment_of(process)]
+
+
+def _ends_soon(pid: int) -> bool:
+    """Give a helper that ends when the program has ended the time for that."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    try:
+        return bool(select.select([process], [], [], _SOON)[0])
+    finally:
+        os.close(process)
 
 
 def _environment_of(process: Path) -> bytes:

@@ -55,7 +55,7 @@ class ProcessStatus:
     waited_ns: int
     """For how long they waited, in all."""
     unfinished_dispatches: int
-    """Recorded while they were still running: `--hang`."""
+    """Recorded while they were still running, or when they faulted: `--hang`."""
     saturated_launches: int
     """That lost words under `--full ring`, as their kernel was not built for it."""
     graph_launches: int
