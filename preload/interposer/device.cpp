@@ -96,7 +96,15 @@ bool Device::reserve(std::uint64_t size) {
   const std::lock_guard lock(m_mutex);
   if (size > m_budget - std::min(m_allocated, m_budget)) return false;
   m_allocated += size;
+  ++m_in_use;  // from now on: while it is being made, others have something to wait for
   return true;
+}
+
+// With the lock held.
+void Device::unreserve(std::uint64_t size) {
+  m_allocated -= std::min(m_allocated, size);
+  m_in_use -= m_in_use > 0;
+  announce_release();
 }
 
 bool Device::is_hopeless(std::uint64_t size) {
@@ -141,17 +149,16 @@ std::unique_ptr<TraceBuffer> Device::allocate(std::uint64_t size) {
     buffer = make_buffer(size);
   } catch (...) {  // no thread, or no memory of the host
     const std::lock_guard lock(m_mutex);
-    m_allocated -= std::min(m_allocated, size);
+    unreserve(size);
     throw;
   }
   const std::lock_guard lock(m_mutex);
   if (buffer) {
     m_refused_size = 0;
     m_next_pause = 1;
-    ++m_in_use;
     return buffer;
   }
-  m_allocated -= std::min(m_allocated, size);
+  unreserve(size);
   m_refused_size = m_refused_size == 0 ? size : std::min(m_refused_size, size);
   m_requests_to_refuse = m_next_pause;
   m_next_pause = std::min(m_next_pause * 2, longest_allocation_pause);
@@ -175,6 +182,10 @@ Acquired Device::acquire(const Layout& wanted) {
   if (!wanted.may_claim) {
     set_aside_idle();
   } else if (std::unique_ptr<TraceBuffer> smaller = take_largest_idle()) {
+    if (smaller->capacity >= size) {  // it was released meanwhile
+      acquired.buffer = std::move(smaller);
+      return acquired;
+    }
     acquired.layout = claim_layout(wanted, smaller->capacity);
     smaller->is_outgrown = true;
     if (acquired.layout.wave_slots > 0)
@@ -196,9 +207,8 @@ Acquired Device::acquire_within(const Layout& wanted, std::uint64_t timeout_ns) 
     lock.unlock();
     acquired = acquire(wanted);
     lock.lock();
-    if (acquired.buffer || acquired.refusal != KTRACE_LOSS_POOL_EXHAUSTED || !is_in_time ||
-        !is_worth_waiting())
-      break;
+    if (acquired.buffer || acquired.refusal != KTRACE_LOSS_POOL_EXHAUSTED || !is_in_time) break;
+    if (m_releases == releases && !is_worth_waiting()) break;  // else one came meanwhile
     is_in_time = m_released.wait_until(lock, deadline, [&] { return m_releases != releases; });
   }
   --m_waiting;
@@ -216,7 +226,7 @@ void Device::announce_release() {
 void Device::release(std::unique_ptr<TraceBuffer> buffer) {
   const std::lock_guard lock(m_mutex);
   if (buffer->epoch != m_epoch) return;  // it is gone
-  --m_in_use;
+  m_in_use -= m_in_use > 0;
   if (buffer->is_outgrown) {
     m_surplus.push_back(std::move(buffer));
   } else {
@@ -235,21 +245,16 @@ void Device::free_memory(const TraceBuffer& buffer) {
   if (buffer.staging) m_hip.hipHostFree(buffer.staging);
 }
 
+// Until its memory is free, the buffer is in use: others may wait for it.
 void Device::free_buffer(const TraceBuffer& buffer) {
   m_hip.hipSetDevice(m_index);
   free_memory(buffer);
   const std::lock_guard lock(m_mutex);
-  if (buffer.epoch == m_epoch) m_allocated -= std::min(m_allocated, buffer.capacity);
-  announce_release();
+  if (buffer.epoch == m_epoch) unreserve(buffer.capacity);
 }
 
 void Device::destroy(std::unique_ptr<TraceBuffer> buffer) {
-  {
-    const std::lock_guard lock(m_mutex);
-    if (buffer->epoch != m_epoch) return;
-    --m_in_use;
-  }
-  free_buffer(*buffer);
+  if (buffer->epoch == epoch()) free_buffer(*buffer);
 }
 
 void Device::free_surplus() {
@@ -257,6 +262,7 @@ void Device::free_surplus() {
   {
     const std::lock_guard lock(m_mutex);
     surplus.swap(m_surplus);
+    m_in_use += surplus.size();
   }
   for (const auto& buffer : surplus) free_buffer(*buffer);
 }

@@ -90,6 +90,7 @@ class Device {
   std::unique_ptr<TraceBuffer> take_largest_idle();
   void set_aside_idle();
   bool reserve(std::uint64_t size);
+  void unreserve(std::uint64_t size);
   bool is_hopeless(std::uint64_t size);
   std::unique_ptr<TraceBuffer> allocate(std::uint64_t size);
   std::unique_ptr<TraceBuffer> make_buffer(std::uint64_t size);
