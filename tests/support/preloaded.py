@@ -78,6 +78,8 @@ def run_preloaded(
             "LD_LIBRARY_PATH": str(_names(device, folder)),
             "ROCM_PATH": str(_names(device, folder).parent),
             "PYTHONPATH": str(ROOT / "tests"),
+            # From 3.12 on Python says at a fork that there are threads, ours or a real HIP's.
+            "PYTHONWARNINGS": "ignore:This process:DeprecationWarning",
             "KTRACE_SESSION_DIR": str(session),
             "KTRACE_OUTPUT": str(folder / "run.bin"),
             **(environment or {}),
