@@ -49,6 +49,15 @@ class _Subcommands(TyperGroup):
         return name, command and load_subcommand(str(name)), rest
 
 
+def _class_of_click(name: str) -> Any:
+    """Find an exception of the click that this typer uses: its own copy, or the package."""
+    package = TyperCommand.__mro__[1].__module__.rpartition(".")[0]
+    return getattr(importlib.import_module(f"{package}.exceptions"), name)
+
+
+_NO_SUCH_OPTION = _class_of_click("NoSuchOption")
+
+
 class _RunCommand(TyperCommand):
     """Knows the options of rocprofv3 that ktrace has nothing for."""
 
@@ -56,9 +65,8 @@ class _RunCommand(TyperCommand):
         """Read the options, as every command does."""
         try:
             return super().parse_args(ctx, args)
-        except Exception as problem:
-            option = str(getattr(problem, "option_name", ""))
-            _refuse_option_of_rocprofv3(option)
+        except _NO_SUCH_OPTION as problem:
+            _refuse_option_of_rocprofv3(str(problem.option_name))
             raise
 
 
