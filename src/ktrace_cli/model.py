@@ -7,8 +7,10 @@ Indexes point into the tables named in their comments; NONE (-1) means "no such 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from enum import IntFlag
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,8 @@ WAVE = np.dtype(
         ("side_words", "<u4"),  # of these, from partly active waves
         ("dropped", "<u4"),  # words that did not fit
         ("overwritten", "<u4"),  # words in whose place later ones are
+        ("slices", "<u4"),  # of Part.slices
+        ("instants", "<u4"),  # of Part.instants
     ]
 )
 
@@ -101,9 +105,9 @@ SLICE = np.dtype(
         ("ticks", "<i8"),
         ("begin_ns", "<i8"),
         ("ns", "<i8"),
-        ("first_value", "<i8"),  # Timeline.values
+        ("first_value", "<i8"),  # Part.values
         ("values", "<u4"),
-        ("reserved", "<u4"),
+        ("parent", "<i4"),  # Part.slices: the slice around it on its lane, or NONE
     ]
 )
 
@@ -113,7 +117,7 @@ INSTANT = np.dtype(
         ("event", "<i4"),  # Timeline.events
         ("ticks", "<i8"),
         ("ns", "<i8"),
-        ("first_value", "<i8"),  # Timeline.values
+        ("first_value", "<i8"),  # Part.values
         ("values", "<u4"),
         ("reserved", "<u4"),
     ]
@@ -121,6 +125,8 @@ INSTANT = np.dtype(
 
 VALUE = np.dtype([("type", "<u4"), ("reserved", "<u4"), ("bits", "<u8")])  # layout.ValueType
 FLOW = np.dtype([("source", "<i8"), ("destination", "<i8"), ("edge", "<i4"), ("reserved", "<u4")])
+
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -319,11 +325,35 @@ class ClockFit:
     """Largest distance of a wave's anchors from the fitted line."""
     residual_by_xcc: tuple[tuple[int, float], ...] = ()
     """The same for each XCC, in order of their numbers: each has lines of its own."""
+    skew_by_xcc: tuple[tuple[int, float], ...] = ()
+    """How far the core clock of each XCC is ahead of that of the lowest one, in nanoseconds, in the
+    middle of the recording: what the lines take out."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """All that some waves recorded: those of whole workgroups."""
+
+    wave_rows: Columns
+    """Rows of Timeline.waves, ascending."""
+    slices: Columns
+    """SLICE, by wave, lane, begin; a parent before its children."""
+    instants: Columns
+    """INSTANT, by wave, then time."""
+    values: Columns
+    """VALUE"""
+    flows: Columns
+    """FLOW: rows of `slices`."""
+
+
+PartSource = Callable[[Flags | None], Iterator[Part]]
+"""Decodes the parts anew. Given which rows of Timeline.waves are wanted, it may leave out parts
+that have none of them."""
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything one recording says, decoded."""
+    """Everything one recording says, decoded. What grows with each event comes in parts."""
 
     process: Process | None
     devices: tuple[Device, ...]
@@ -332,12 +362,73 @@ class Timeline:
     lanes: tuple[str, ...]
     edges: tuple[Edge, ...]
     dispatches: Columns  # DISPATCH, in launch order
-    waves: Columns  # WAVE, by dispatch, then slot
-    slices: Columns  # SLICE, by wave, lane, begin; a parent before its children
-    instants: Columns  # INSTANT, by wave, then time
-    values: Columns  # VALUE
-    flows: Columns  # FLOW: indexes of slices
+    waves: Columns  # WAVE, by dispatch
+    source: PartSource
     clocks: tuple[ClockFit, ...]
     losses: Losses
     launches: int
     """Launches of any kernel that the interposer saw; 0 if the recording was not closed."""
+    unit: str = "ns"
+    """What `*_ns` columns count: `ns`, or `cycles` of the core clock (timeline/cycles.py)."""
+
+    def parts(self) -> Iterator[Part]:
+        """Decode all waves, some at a time: memory is bounded whatever the recording's size.
+
+        The same rows come in the same order each time.
+        """
+        return self.source(None)
+
+    @cached_property
+    def whole(self) -> Part:
+        """All parts as one: for recordings that are known to be small."""
+        return join_parts(list(self.parts()))
+
+    @property
+    def slices(self) -> Columns:
+        """SLICE of the whole."""
+        return self.whole.slices
+
+    @property
+    def instants(self) -> Columns:
+        """INSTANT of the whole."""
+        return self.whole.instants
+
+    @property
+    def values(self) -> Columns:
+        """VALUE of the whole."""
+        return self.whole.values
+
+    @property
+    def flows(self) -> Columns:
+        """FLOW of the whole."""
+        return self.whole.flows
+
+
+def join_parts(parts: list[Part]) -> Part:
+    """Put parts one behind the other; rows that name rows of their part name those of the whole."""
+    slices = _joined(SLICE, [part.slices for part in parts])
+    instants = _joined(INSTANT, [part.instants for part in parts])
+    flows = _joined(FLOW, [part.flows for part in parts])
+    slice_at = instant_at = flow_at = value_at = 0
+    for part in parts:
+        own = slices[slice_at : slice_at + len(part.slices)]
+        own["parent"][own["parent"] != NONE] += slice_at
+        own["first_value"] += value_at
+        instants["first_value"][instant_at : instant_at + len(part.instants)] += value_at
+        for end in ("source", "destination"):
+            flows[end][flow_at : flow_at + len(part.flows)] += slice_at
+        slice_at += len(part.slices)
+        instant_at += len(part.instants)
+        flow_at += len(part.flows)
+        value_at += len(part.values)
+    return Part(
+        wave_rows=_joined(np.dtype("<i8"), [part.wave_rows for part in parts]),
+        slices=slices,
+        instants=instants,
+        values=_joined(VALUE, [part.values for part in parts]),
+        flows=flows,
+    )
+
+
+def _joined(dtype: np.dtype[Any], columns: list[Columns]) -> Columns:
+    return np.concatenate([np.zeros(0, dtype), *columns])

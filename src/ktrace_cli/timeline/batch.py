@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ktrace_cli.model import INSTANT, SLICE, Columns, WaveFlag
+from ktrace_cli.model import INSTANT, SLICE, Columns, Flags, WaveFlag
 from ktrace_cli.timeline.clock import ANCHOR
 from ktrace_cli.timeline.headers import Headers, read_headers
 from ktrace_cli.timeline.lanes import LaneTable, assign_lanes
@@ -26,6 +26,8 @@ _BATCH_WORDS = 1_000_000
 class Batch:
     """The decoded waves of neighbouring dispatches. Rows of waves count within the batch."""
 
+    first_wave: int
+    """Row of Timeline.waves of the first one."""
     waves: Columns
     """model.WAVE, without nanoseconds."""
     slices: Columns
@@ -43,23 +45,42 @@ class Batch:
     losses: dict[str, int]
 
 
-def batches(
-    dispatches: Sequence[DispatchRecord], names: Names, lanes: LaneTable
-) -> Iterator[Batch]:
-    """Decode `dispatches`, about a million words at a time; add events and lanes as they come."""
-    first, size = 0, 0
-    for row, dispatch in enumerate(dispatches):
-        words = len(dispatch.words)
-        if row > first and size + words > _BATCH_WORDS:
-            yield _decode(dispatches[first:row], first, names, lanes)
-            first, size = row, 0
-        size += words
-    if first < len(dispatches):
-        yield _decode(dispatches[first:], first, names, lanes)
+@dataclass(frozen=True)
+class Decoder:
+    """Decodes dispatches, about a million words at a time."""
+
+    dispatches: Sequence[DispatchRecord]
+    names: Names
+    lanes: LaneTable
+
+    def batches(self, wanted: Flags | None = None) -> Iterator[Batch]:
+        """Decode all dispatches, but batches without a wanted wave; events and lanes are added."""
+        first_wave = 0
+        for first, last in self._ranges():
+            count = sum(len(d.headers) for d in self.dispatches[first:last])
+            if wanted is None or wanted[first_wave : first_wave + count].any():
+                own = self.dispatches[first:last]
+                yield _decode(own, first, first_wave, self.names, self.lanes)
+            first_wave += count
+
+    def _ranges(self) -> Iterator[tuple[int, int]]:
+        first, size = 0, 0
+        for row, dispatch in enumerate(self.dispatches):
+            words = len(dispatch.words)
+            if row > first and size + words > _BATCH_WORDS:
+                yield first, row
+                first, size = row, 0
+            size += words
+        if first < len(self.dispatches):
+            yield first, len(self.dispatches)
 
 
 def _decode(
-    dispatches: Sequence[DispatchRecord], first: int, names: Names, lanes: LaneTable
+    dispatches: Sequence[DispatchRecord],
+    first: int,
+    first_wave: int,
+    names: Names,
+    lanes: LaneTable,
 ) -> Batch:
     headers = read_headers(dispatches, first)
     read = read_events(dispatches, headers)
@@ -83,7 +104,10 @@ def _decode(
     instants["wave"], instants["ticks"] = events["wave"][marks], events["ticks"][marks]
     instants["event"] = _names(events, marks, kernel, names)
     owners, is_owned, stray = _owners(read, ranges, marks)
+    waves["slices"] = np.bincount(slices["wave"], minlength=len(waves))
+    waves["instants"] = np.bincount(instants["wave"], minlength=len(waves))
     return Batch(
+        first_wave=first_wave,
         waves=waves,
         slices=slices,
         begin_key=ranges["begin_key"],

@@ -8,24 +8,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from ktrace_cli.model import DISPATCH, Columns, Device, Losses, Process, Timeline
-from ktrace_cli.timeline.batch import Batch, batches
-from ktrace_cli.timeline.clock import ANCHOR, ClockMap, fit_clock
-from ktrace_cli.timeline.flows import find_flows
+from ktrace_cli.timeline.batch import Decoder
+from ktrace_cli.timeline.clock import fit_clock
 from ktrace_cli.timeline.host_clock import HostClock, fit_host_clock
-from ktrace_cli.timeline.join import join_events, join_waves, keep_used, set_wave_times
+from ktrace_cli.timeline.join import keep_used, set_wave_times
 from ktrace_cli.timeline.lanes import LaneTable
 from ktrace_cli.timeline.losses import (
     count_missing_waves,
     count_out_of_window,
     count_recording,
-    count_slices,
     count_unfinished,
     count_unknown_clocks,
-    count_unnamed,
     count_waves,
 )
 from ktrace_cli.timeline.names import Names, read_names
-from ktrace_cli.timeline.unfinished import keep_open
+from ktrace_cli.timeline.parts import Parts
+from ktrace_cli.timeline.scan import scan
+from ktrace_cli.timeline.unfinished import keep_waves_open
 from ktrace_cli.trace_file.layout import RecordFormat, WaveState
 from ktrace_cli.trace_file.recording import DispatchRecord, Recording
 
@@ -38,41 +37,39 @@ def build_timeline(recording: Recording) -> Timeline:
     """
     names = read_names(recording)
     records = tuple(d for d in recording.dispatches if _is_readable(recording, d))
-    lanes = LaneTable()
-    parts = list(batches(records, names, lanes))
-    waves = join_waves(parts)
-    dispatches = _dispatches(records, names)
+    decoder = Decoder(records, names, LaneTable())
+    found = scan(decoder)
+    waves, dispatches = found.waves, _dispatches(records, names)
     host_clocks = _host_clocks(recording, records)
-    clock = _core_clock(parts, waves, dispatches, host_clocks)
+    device = dispatches["device"][waves["dispatch"]].astype(np.int64)
+    clock = fit_clock(found.anchors, waves, device, host_clocks)
     set_wave_times(waves, dispatches, clock)
-    lane_names, lane_place = lanes.sorted()
-    slices, instants, values = join_events(parts, lane_place, clock)
-    keep_open(dispatches, waves, slices)
-    flows, lost_flows = find_flows(slices, waves, dispatches, names.events, names.edges)
+    keep_waves_open(dispatches, waves)
+    lane_names, lane_place = decoder.lanes.sorted()
+    events, event_place = keep_used(names.events, found.is_used, waves)
+    parts = Parts(decoder, clock, lane_place, event_place, events, names.edges, dispatches, waves)
 
-    losses = _count_before(recording, records, names, parts)
+    losses = _count_before(recording, records, names)
+    losses.update(found.losses)
+    if names.edges:
+        for _, lost in parts.with_lost_flows():
+            losses.update(lost)
     losses.update(count_missing_waves(records))
     losses.update(count_waves(waves))
     losses.update(count_unfinished(dispatches))
-    losses.update(count_slices(slices))
-    losses.update(count_unnamed(names.named, (waves["group"], slices["event"], instants["event"])))
     slack = np.array([host_clocks[int(d)].slack_ns for d in dispatches["device"]], np.int64)
     losses.update(count_out_of_window(dispatches, waves, slack))
-    losses.update(lost_flows)
     losses.update(count_unknown_clocks(clock, dispatches, waves))
     return Timeline(
         process=_process(recording),
         devices=_devices(recording),
         kernels=names.kernels,
-        events=keep_used(names.events, waves, slices, instants),
+        events=events,
         lanes=lane_names,
         edges=names.edges,
         dispatches=dispatches,
         waves=waves,
-        slices=slices,
-        instants=instants,
-        values=values,
-        flows=flows,
+        source=parts,
         clocks=clock.fits,
         losses=Losses(**losses),
         launches=int(recording.end["launches"]) if recording.end is not None else 0,
@@ -80,12 +77,10 @@ def build_timeline(recording: Recording) -> Timeline:
 
 
 def _count_before(
-    recording: Recording, records: Sequence[DispatchRecord], names: Names, parts: Sequence[Batch]
+    recording: Recording, records: Sequence[DispatchRecord], names: Names
 ) -> Counter[str]:
-    """Count what was lost before there was a timeline: in the file, in names, in words."""
+    """Count what was lost before there were words: in the file and in names."""
     losses = count_recording(recording)
-    for part in parts:
-        losses.update(part.losses)
     losses["unread_code_objects"] += names.unread_code_objects
     losses["unknown_edges"] += names.unknown_edges
     losses["unreadable_dispatches"] += len(recording.dispatches) - len(records)
@@ -133,20 +128,6 @@ def _host_clocks(recording: Recording, records: Sequence[DispatchRecord]) -> dic
         )
         for number, bounds in sorted(bounds_by_device.items())
     }
-
-
-def _core_clock(
-    parts: Sequence[Batch], waves: Columns, dispatches: Columns, host_clocks: dict[int, HostClock]
-) -> ClockMap:
-    first_wave = 0
-    for part in parts:
-        part.anchors["wave"] += first_wave
-        first_wave += len(part.waves)
-    device = dispatches["device"][waves["dispatch"]].astype(np.int64)
-    anchors = [part.anchors for part in parts]
-    if not anchors:
-        return fit_clock(np.zeros(0, ANCHOR), waves, device, host_clocks)
-    return fit_clock(np.concatenate(anchors), waves, device, host_clocks)
 
 
 def _process(recording: Recording) -> Process | None:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ktrace_cli.model import FLOW, Columns, Edge, Event
-from ktrace_cli.timeline.segments import Flags, Ints, run_starts
+from ktrace_cli.model import FLOW, Columns, Edge, Event, Flags, Part
+from ktrace_cli.timeline.segments import Ints, run_starts
 from ktrace_cli.trace_file.layout import WAVE_SIZE, DispatchFlag
 
 
 def find_flows(
-    slices: Columns,
-    waves: Columns,
+    part: Part,
+    all_waves: Columns,
     dispatches: Columns,
     events: Sequence[Event],
     edges: Sequence[Edge],
@@ -22,21 +22,25 @@ def find_flows(
     """Return model.FLOW, by edge, and the counts of what cannot be drawn.
 
     Args:
-        slices: model.SLICE, by wave, with nanoseconds.
-        waves: model.WAVE.
+        part: whole workgroups.
+        all_waves: Timeline.waves.
         dispatches: model.DISPATCH.
         events: Timeline.events.
         edges: Timeline.edges; a name stands for every event of that name, of the edge's unit and
             kernels.
     """
     flows, losses = [np.zeros(0, FLOW)], Counter[str]()
+    slices, waves = part.slices, all_waves[part.wave_rows]
+    own_wave = np.searchsorted(part.wave_rows, slices["wave"])
     workgroup = _workgroups(waves)
-    is_meant = ~_is_left_out(waves, dispatches, workgroup)[slices["wave"]]
+    is_meant = ~_is_left_out(waves, dispatches, workgroup)[own_wave]
     for number, edge in enumerate(edges):
         ends = []
         for name in (edge.source, edge.destination):
             is_end = is_meant & np.isin(slices["event"], _named(events, edge, name))
-            ends.append(_occurrences(slices, waves, workgroup, np.flatnonzero(is_end)))
+            rows = np.flatnonzero(is_end)
+            wave = own_wave[rows]
+            ends.append(_occurrences(slices, rows, waves["wave"][wave], workgroup[wave]))
         found, unmatched = _join(*ends)
         found["edge"] = number
         flows.append(found)
@@ -63,14 +67,18 @@ def _named(events: Sequence[Event], edge: Edge, name: str) -> Ints:
     return np.array(rows, np.int64)
 
 
-def _occurrences(slices: Columns, waves: Columns, workgroup: Ints, rows: Ints) -> tuple[Ints, Ints]:
+def _occurrences(slices: Columns, rows: Ints, wave: Columns, group: Ints) -> tuple[Ints, Ints]:
     """Return a key (workgroup, how many before it in the workgroup) of each slice, and the slice.
 
     Within a workgroup, slices count by wave, then time.
+
+    Args:
+        slices: model.SLICE.
+        rows: of `slices`.
+        wave: the number in its workgroup of the wave of each row.
+        group: its workgroup.
     """
-    wave = slices["wave"][rows]
-    group = workgroup[wave]
-    order = np.lexsort((rows, slices["begin_ticks"][rows], waves["wave"][wave], group))
+    order = np.lexsort((rows, slices["begin_ticks"][rows], wave, group))
     rows, group = rows[order], group[order]
     starts = run_starts(group)
     counts = np.diff(np.append(starts, len(rows)))

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ktrace_cli.model import Columns, Event
+from ktrace_cli.model import Columns, Event, Flags
 from ktrace_cli.timeline.segments import (
-    Flags,
     Ints,
     bisect,
     parents,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ktrace_cli.model import Columns, SliceFlag, WaveFlag
+from ktrace_cli.model import Columns, Flags, SliceFlag, WaveFlag
 from ktrace_cli.timeline.clock import ClockMap
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.layout import DispatchFlag, LossReason
@@ -59,9 +59,13 @@ def count_unfinished(dispatches: Columns) -> Counter[str]:
     return Counter(unfinished_dispatches=_count(dispatches["flags"], DispatchFlag.UNFINISHED))
 
 
-def count_slices(slices: Columns) -> Counter[str]:
-    """Count slices that were closed or clamped by us; those that were running are no loss."""
-    is_running = (slices["flags"] & SliceFlag.RUNNING) != 0
+def count_slices(slices: Columns, is_running: Flags) -> Counter[str]:
+    """Count slices that were closed or clamped by us; what was running has no end yet.
+
+    Args:
+        slices: model.SLICE.
+        is_running: which of them are in a wave that was recorded while it ran.
+    """
     return Counter(
         unclosed_slices=_count(slices["flags"][~is_running], SliceFlag.UNCLOSED),
         clamped_slices=_count(slices["flags"], SliceFlag.CLAMPED),

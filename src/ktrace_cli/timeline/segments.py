@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ktrace_cli.model import Flags
+
 Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _FEW_LEVELS = 16
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from ktrace_cli.code_object.names import display_name
 from ktrace_cli.errors import UsageError
-from ktrace_cli.model import Columns, Kernel, Timeline
-from ktrace_cli.timeline.segments import Flags, Ints
+from ktrace_cli.model import NONE, Columns, Flags, Kernel, Part, PartSource, Timeline
+from ktrace_cli.timeline.segments import Ints
 
 _MOST_LISTED = 8
 
@@ -57,22 +57,42 @@ def select(timeline: Timeline, selection: Selection) -> Timeline:
     waves["dispatch"] = np.searchsorted(dispatch_rows, waves["dispatch"])
     dispatches["waves"] = np.bincount(waves["dispatch"], minlength=len(dispatches))
     dispatches["first_wave"] = np.cumsum(dispatches["waves"]) - dispatches["waves"]
-    slices, slice_place = _take(timeline.slices, keep[timeline.slices["wave"]])
-    instants, _ = _take(timeline.instants, keep[timeline.instants["wave"]])
-    for rows in (slices, instants):
-        rows["wave"] = wave_place[rows["wave"]]
-    flows = timeline.flows.copy()
-    for end in ("source", "destination"):
-        flows[end] = slice_place[flows[end]]
-    flows = flows[(flows["source"] >= 0) & (flows["destination"] >= 0)]
-    return replace(
-        timeline,
-        dispatches=dispatches,
-        waves=waves,
-        slices=slices,
-        instants=instants,
-        flows=flows,
-    )
+    source = _Selected(timeline.source, keep, wave_place)
+    return replace(timeline, dispatches=dispatches, waves=waves, source=source)
+
+
+@dataclass(frozen=True)
+class _Selected:
+    """A model.PartSource: what is left of the parts of another one."""
+
+    source: PartSource
+    keep: Flags
+    """Which waves of the other timeline are left."""
+    place: Ints
+    """Their rows in this one; -1 for those left out."""
+
+    def __call__(self, wanted: Flags | None) -> Iterator[Part]:
+        keep = self.keep
+        if wanted is not None:
+            keep = keep.copy()
+            keep[self.keep] = wanted
+        for part in self.source(keep):
+            yield self._part_of(part)
+
+    def _part_of(self, part: Part) -> Part:
+        slices, slice_place = _take(part.slices, self.keep[part.slices["wave"]])
+        instants, _ = _take(part.instants, self.keep[part.instants["wave"]])
+        for rows in (slices, instants):
+            rows["wave"] = self.place[rows["wave"]]
+        # A slice's parent is of its own wave, which is kept or left out whole.
+        has_parent = slices["parent"] != NONE
+        slices["parent"][has_parent] = slice_place[slices["parent"][has_parent]]
+        flows = part.flows.copy()
+        for end in ("source", "destination"):
+            flows[end] = slice_place[flows[end]]
+        flows = flows[(flows["source"] >= 0) & (flows["destination"] >= 0)]
+        wave_rows = self.place[part.wave_rows[self.keep[part.wave_rows]]]
+        return Part(wave_rows, slices, instants, part.values, flows)
 
 
 def _check(timeline: Timeline, selection: Selection) -> None:

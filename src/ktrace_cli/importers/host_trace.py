@@ -1,0 +1,210 @@
+"""What another tool recorded, as columns: calls, kernels and copies on tracks, and what was repaired.
+
+Times are integer nanoseconds of the clock that the trace names. NONE (-1) means "no such row".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ktrace_cli.model import NONE, Columns
+
+
+class Clock(Enum):
+    """What a trace's times count from; the value says it in words."""
+
+    BOOTTIME = "CLOCK_BOOTTIME"
+    MONOTONIC = "CLOCK_MONOTONIC"
+    REALTIME = "CLOCK_REALTIME"
+    UNKNOWN = "a clock that it does not name"
+
+
+class Kind(IntEnum):
+    """What a slice shows."""
+
+    CALL = 0  # something that a thread of the host did
+    KERNEL = 1
+    COPY = 2  # memory moved or set by a device
+    SPAN = 3  # something that a device's track is divided into, such as a user's annotation
+    MARK = 4  # a moment: it ends when it begins
+
+
+HOST_SLICE = np.dtype(
+    [
+        ("track", "<i4"),  # HostTrace.tracks
+        ("name", "<i4"),  # HostTrace.strings
+        ("begin_ns", "<i8"),
+        ("end_ns", "<i8"),
+        ("correlation", "<i8"),  # of a call and of what it launched; NONE if not known
+        ("kind", "<u1"),  # Kind
+    ]
+)
+
+HOST_FLOW = np.dtype([("source", "<i8"), ("destination", "<i8")])  # HostTrace.slices
+
+
+@dataclass(frozen=True)
+class HostProcess:
+    """A process of the host."""
+
+    pid: int
+    """0 if it is not known."""
+    name: str
+    host: str = ""
+    """"" if it is not known."""
+
+
+@dataclass(frozen=True)
+class HostTrack:
+    """A row of slices: a thread, or a queue of a device."""
+
+    process: int
+    """Row of HostTrace.processes."""
+    name: str
+    device: str = ""
+    """What the device is called; "" for what happens on the host."""
+    thread: int = 0
+    """Thread id on the host; 0 if it is none."""
+    target: str = ""
+    """Of the device: gfx950; "" if it is not known."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One thing that is told about some slices."""
+
+    name: str
+    rows: Columns
+    """Of HostTrace.slices."""
+    values: Columns
+    """int64, float64, or rows of HostTrace.strings where `is_text`."""
+    is_text: bool = False
+
+
+def _count(one: str, many: str) -> Any:
+    return field(default=0, metadata={"one": one, "many": many})
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What of a file is missing, repaired or assumed. All counts; those above 0 are reported."""
+
+    malformed_rows: int = _count(
+        "row cannot be read and is left out", "rows cannot be read and are left out"
+    )
+    unescaped_quotes: int = _count(
+        "name has quotes that are not escaped: taken as part of it",
+        "names have quotes that are not escaped: taken as part of them",
+    )
+    invalid_utf8: int = _count(
+        "byte is no UTF-8 and is shown as \N{REPLACEMENT CHARACTER}",
+        "bytes are no UTF-8 and are shown as \N{REPLACEMENT CHARACTER}",
+    )
+    json_numbers: int = _count(
+        "number that JSON does not have (NaN, Infinity) is read as none",
+        "numbers that JSON does not have (NaN, Infinity) are read as none",
+    )
+    json_commas: int = _count(
+        "comma with nothing behind it is ignored", "commas with nothing behind them are ignored"
+    )
+    json_controls: int = _count(
+        "control character in a text is not escaped: taken as part of it",
+        "control characters in texts are not escaped: taken as part of them",
+    )
+    cut_off: int = _count(
+        "file ends in the middle: it is read up to its last whole record",
+        "files end in the middle: they are read up to their last whole record",
+    )
+    no_times: int = _count(
+        "row has no time and is left out", "rows have no time and are left out"
+    )
+    swapped_times: int = _count(
+        "row ends before it begins: its times are exchanged",
+        "rows end before they begin: their times are exchanged",
+    )
+    unclosed: int = _count(
+        "slice has no end: it is shown as a mark", "slices have no end: they are shown as marks"
+    )
+    stray_ends: int = _count(
+        "end has no begin and is left out", "ends have no begin and are left out"
+    )
+    fractions: int = _count(
+        "time is finer than a nanosecond and is rounded",
+        "times are finer than a nanosecond and are rounded",
+    )
+    uncut_kernels: int = _count(
+        "kernel was cut where it overlaps another: its own times are shown",
+        "kernels were cut where they overlap others: their own times are shown",
+    )
+    doubled_registers: int = _count(
+        "kernel of gfx950 has half of its VGPR count in the file: shown doubled",
+        "kernels of gfx950 have half of their VGPR count in the file: shown doubled",
+    )
+    unknown_devices: int = _count(
+        "row names a device that no agent table tells of: its registers are shown as they are",
+        "rows name devices that no agent table tells of: their registers are shown as they are",
+    )
+    unknown_names: int = _count(
+        "row has no name in the file: it is called by its number",
+        "rows have no name in the file: they are called by their numbers",
+    )
+    loose_flows: int = _count(
+        "arrow has one end only and is left out", "arrows have one end only and are left out"
+    )
+    not_shown: int = _count(
+        "record is of a kind that is not shown", "records are of kinds that are not shown"
+    )
+
+    def counted(self) -> dict[str, int]:
+        """Return the counts above 0."""
+        return {f.name: v for f in fields(self) if (v := getattr(self, f.name))}
+
+    def sentences(self) -> list[str]:
+        """Return one line of words for each count above 0."""
+        words = {f.name: f.metadata for f in fields(self)}
+        return [
+            f"{count:,} {words[name]['one' if count == 1 else 'many']}"
+            for name, count in self.counted().items()
+        ]
+
+
+@dataclass(frozen=True)
+class HostTrace:
+    """Everything that one file, or one folder of files of one process, says."""
+
+    path: Path
+    format: str
+    """In words: `rocprofv3 CSV`."""
+    clock: Clock
+    processes: tuple[HostProcess, ...]
+    tracks: tuple[HostTrack, ...]
+    strings: tuple[str, ...]
+    slices: Columns
+    """HOST_SLICE, by begin; at equal begins the longer first."""
+    arguments: tuple[Argument, ...]
+    flows: Columns
+    """HOST_FLOW"""
+    repairs: Repairs
+    notes: tuple[str, ...] = ()
+    """What else the user should know: sentences."""
+
+    def name_of(self, row: int) -> str:
+        """Return the name of a slice."""
+        return self.strings[int(self.slices["name"][row])]
+
+    @property
+    def kernels(self) -> Columns:
+        """Rows of the slices that are kernels, in order of their begin."""
+        return np.flatnonzero(self.slices["kind"] == Kind.KERNEL)
+
+
+def no_slices(count: int = 0) -> Columns:
+    """Return rows of HOST_SLICE without a correlation."""
+    slices = np.zeros(count, HOST_SLICE)
+    slices["correlation"] = NONE
+    return slices
