@@ -17,6 +17,7 @@ from ktrace_cli.timeline.pairing import pair_events
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.timeline.words import Events, read_events
 from ktrace_cli.trace_file.layout import Kind
+from ktrace_cli.trace_file.mapping import Bytes, forget
 from ktrace_cli.trace_file.recording import DispatchRecord
 
 _BATCH_WORDS = 1_000_000
@@ -52,6 +53,8 @@ class Decoder:
     dispatches: Sequence[DispatchRecord]
     names: Names
     lanes: LaneTable
+    data: Bytes
+    """What the dispatches are views of: what was read of it is given back after each batch."""
 
     def batches(self, wanted: Flags | None = None) -> Iterator[Batch]:
         """Decode all dispatches, but batches without a wanted wave; events and lanes are added."""
@@ -61,6 +64,7 @@ class Decoder:
             if wanted is None or wanted[first_wave : first_wave + count].any():
                 own = self.dispatches[first:last]
                 yield _decode(own, first, first_wave, self.names, self.lanes)
+                forget(self.data)
             first_wave += count
 
     def _ranges(self) -> Iterator[tuple[int, int]]:

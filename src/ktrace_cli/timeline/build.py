@@ -37,7 +37,7 @@ def build_timeline(recording: Recording) -> Timeline:
     """
     names = read_names(recording)
     records = tuple(d for d in recording.dispatches if _is_readable(recording, d))
-    decoder = Decoder(records, names, LaneTable())
+    decoder = Decoder(records, names, LaneTable(), recording.data)
     found = scan(decoder)
     waves, dispatches = found.waves, _dispatches(records, names)
     host_clocks = _host_clocks(recording, records)

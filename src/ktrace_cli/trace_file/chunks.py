@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ktrace_cli.trace_file import layout
-from ktrace_cli.trace_file.mapping import Bytes
+from ktrace_cli.trace_file.mapping import Bytes, forget
 
 _HEADER_SIZE = layout.CHUNK_HEADER.itemsize
 _HEADER_CRC_OFFSET = _HEADER_SIZE - 4
+_PIECE = 1 << 25
 _SYNC_BYTES = layout.CHUNK_SYNC.to_bytes(4, "little")
 
 
@@ -45,8 +46,11 @@ def scan_chunks(data: Bytes, begin: int) -> Scan:
     scan = Scan([])
     numbers: set[int] = set()
     chunk_by_number: dict[int, Chunk] = {}
-    position = begin
+    position = forgotten = begin
     while position < len(data):
+        if position - forgotten > _PIECE:
+            forget(data)
+            forgotten = position
         header = _header_at(data, position)
         if header is None:
             position = _resync(data, position, position + 1, scan)
@@ -58,7 +62,7 @@ def scan_chunks(data: Bytes, begin: int) -> Scan:
         number = int(header["number"])
         numbers.add(number)
         payload = memoryview(data)[position + _HEADER_SIZE : end]
-        if zlib.crc32(payload) != header["payload_crc"]:
+        if _checksum(data, payload) != header["payload_crc"]:
             scan.damaged_chunks += 1
             position = _after_damaged_payload(data, position, end, scan)
             continue
@@ -71,6 +75,16 @@ def scan_chunks(data: Bytes, begin: int) -> Scan:
     scan.chunks = [chunk_by_number[number] for number in sorted(chunk_by_number)]
     scan.missing_chunks = max(numbers, default=-1) + 1 - len(numbers)
     return scan
+
+
+def _checksum(data: Bytes, payload: memoryview) -> int:
+    """Return the CRC-32 of a payload, of which no more than a piece stays in memory."""
+    crc = 0
+    for begin in range(0, len(payload), _PIECE):
+        crc = zlib.crc32(payload[begin : begin + _PIECE], crc)
+        if len(payload) > _PIECE:
+            forget(data)
+    return crc
 
 
 def _header_at(data: Bytes, position: int) -> np.void | None:

@@ -11,6 +11,12 @@ from ktrace_cli.errors import KtraceError
 Bytes = bytes | mmap.mmap
 
 
+def forget(data: Bytes) -> None:
+    """Give back the memory of what was read: it is read again when it is looked at again."""
+    if isinstance(data, mmap.mmap):
+        data.madvise(mmap.MADV_DONTNEED)
+
+
 def map_file(path: Path, error: type[KtraceError]) -> Bytes:
     """Return a file's content without reading it yet.
 

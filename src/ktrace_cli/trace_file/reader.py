@@ -75,6 +75,7 @@ def parse_recording(data: Bytes, path: Path) -> Recording:
         losses=tuple(contents.losses),
         end=contents.end.get(0),
         damage=_damage(scan, contents),
+        data=data,
     )
 
 

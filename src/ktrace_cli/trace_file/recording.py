@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.layout import DispatchFlag
+from ktrace_cli.trace_file.mapping import Bytes
 
 
 @dataclass(frozen=True)
@@ -190,3 +191,5 @@ class Recording:
     end: np.void | None
     """layout.END; None if the recording was not closed."""
     damage: Damage
+    data: Bytes = field(repr=False)
+    """All of the file, of which the dispatches are views."""
