@@ -218,6 +218,8 @@ def test_xccs_whose_clocks_differ_line_up(tmp_path: Path) -> None:
     first, second = timeline.slices
     assert first["begin_ns"] == second["begin_ns"]
     assert first["ns"] == second["ns"] == 10_000
+    (xcc0, none), (xcc1, ahead) = timeline.clocks[0].skew_by_xcc
+    assert (xcc0, none, xcc1, round(ahead)) == (0, 0, 1, 36_666_667)  # 77 million at 2.1 GHz
 
 
 def test_records_outside_of_their_dispatch_are_shown_and_counted(tmp_path: Path) -> None:

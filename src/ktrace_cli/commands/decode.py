@@ -96,7 +96,12 @@ def decode(
 
     Open the trace at https://ui.perfetto.dev; nothing is uploaded.
     """
-    selection = Selection(kernel or (), dispatch or (), wave or (), limit)
+    selection = Selection(
+        kernels=kernel or (),
+        dispatches=dispatch or (),
+        waves=[range(number, number + 1) for number in wave or ()],
+        limit=limit,
+    )
     target = Target(output, output_format, may_replace=force)
     path = find_recording(recording)
     timeline = load_timeline(path)

@@ -11,6 +11,7 @@ from ktrace_cli.export.output import Sink
 from ktrace_cli.export.values import Value, to_python
 from ktrace_cli.model import NONE, Columns, SliceFlag, Timeline, WaveFlag
 from ktrace_cli.timeline.losses import count_filtered
+from ktrace_cli.timeline.select import zero_ns
 from ktrace_cli.trace_file.layout import Kind
 
 COLUMNS = (
@@ -37,7 +38,7 @@ def write_text(timeline: Timeline, out: Sink) -> None:
 
     `begin_ns` counts from the `# zero_ns` line, `begin_ticks` from the begin of the wave.
     """
-    zero = int(timeline.dispatches["begin_ns"].min()) if len(timeline.dispatches) else 0
+    zero = zero_ns(timeline) if len(timeline.dispatches) else 0
     for line in _head(timeline, zero):
         out.write(f"{line}\n".encode())
     for lines in _records(timeline, zero):

@@ -70,41 +70,6 @@ def check_memory(size: int) -> None:
         )
 
 
-def check_numbers(option: str, text: str) -> None:
-    """Check a list of waves or XCCs such as `0,4-7`.
-
-    Raises:
-        UsageError: it is none.
-    """
-    for part in text.split(","):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part)
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if not first <= last <= LARGEST_NUMBER:
-            raise UsageError(
-                f"cannot read `{option} {text}`",
-                why=f"{part!r} is no number from 0 to {LARGEST_NUMBER} and no range of them",
-                fix=f"write for example `{option} 0,4-7`",
-            )
-
-
-def check_blocks(text: str) -> None:
-    """Check the axes of a workgroup filter such as `0:64:8,0`.
-
-    Raises:
-        UsageError: an axis is no `*`, number or LO:HI[:STRIDE].
-    """
-    axes = text.split(",")
-    wrong = [axis for axis in axes if not _is_axis(axis)]
-    if wrong or len(axes) > 3:
-        raise UsageError(
-            f"cannot read `--blocks {text}`",
-            why=f"{wrong[0]!r} is no `*`, number or LO:HI[:STRIDE] with a power of two as STRIDE"
-            if wrong
-            else f"it has {len(axes)} axes, workgroups have 3",
-            fix="write for example `--blocks 0:64:8,0`",
-        )
-
-
 def check_patterns(patterns: Iterable[str]) -> None:
     """Check the regular expressions among patterns of kernel names.
 
@@ -124,14 +89,3 @@ def check_patterns(patterns: Iterable[str]) -> None:
                 why=why or "it is empty",
                 fix="write for example `--kernel 'gemm*'` or `--kernel '/attn_(fwd|bwd)/'`",
             )
-
-
-def _is_axis(axis: str) -> bool:
-    if axis == "*" or axis.isdecimal():
-        return True
-    match = re.fullmatch(r"(\d*):(\d*)(?::(\d+))?", axis)
-    if match is None:
-        return False
-    low, high = int(match[1] or 0), int(match[2]) if match[2] else 1 << 32
-    stride = int(match[3] or 1)
-    return low < high and stride > 0 and not stride & (stride - 1)

@@ -12,9 +12,8 @@ from ktrace_cli.errors import UsageError
 from ktrace_cli.launch.device import Arch, DeviceChoice
 from ktrace_cli.launch.environment import DEFAULT_FOLDER, TraceOptions
 from ktrace_cli.launch.filters import (
-    check_blocks,
+    LARGEST_NUMBER,
     check_memory,
-    check_numbers,
     check_output,
     check_patterns,
     check_words,
@@ -24,6 +23,7 @@ from ktrace_cli.launch.periods import NANOSECONDS_BY_UNIT, milliseconds, periods
 from ktrace_cli.launch.placeholders import facts_of_run, fill_in, unset_variable
 from ktrace_cli.launch.selection import check_regexes, iterations
 from ktrace_cli.launch.wording import listed, nearest
+from ktrace_cli.places import parse_blocks, parse_numbers
 from ktrace_cli.units import parse_size
 
 FORMATS = ("bin", "pftrace")
@@ -214,10 +214,10 @@ def _what(given: RunOptions) -> TraceOptions:
     if given.words is not None:
         check_words(given.words)
     if given.blocks is not None:
-        check_blocks(given.blocks)
+        parse_blocks(given.blocks)
     for option, text in (("--waves", given.waves), ("--xcc", given.xcc)):
         if text is not None:
-            check_numbers(option, text)
+            parse_numbers(option, text, LARGEST_NUMBER)
     return TraceOptions(
         memory=_memory(given.memory),
         words=given.words or "",

@@ -104,9 +104,30 @@ def fit_clock(
                 core_hz=rates.get(number, 0.0) * 1e9,
                 residual_ns=max((largest for _, largest in by_xcc), default=0.0),
                 residual_by_xcc=by_xcc,
+                skew_by_xcc=_skews(anchors["ticks"][own], ns[own], xcc[own], rates.get(number)),
             )
         )
     return replace(unfitted, fits=tuple(fits))
+
+
+def _skews(ticks: Ints, ns: Ints, xcc: Ints, rate: float | None) -> tuple[tuple[int, float], ...]:
+    """Return how far each XCC's clock is ahead of the lowest one's, by the anchors in the middle.
+
+    Each XCC's anchor that is nearest to the middle is carried there by the mean rate.
+    """
+    if not rate:
+        return ()
+    middle = int(ns.min()) + int(ns.max() - ns.min()) // 2
+    numbers = np.unique(xcc)
+    at_middle = []
+    for number in numbers:
+        rows = np.flatnonzero(xcc == number)
+        nearest = rows[np.argmin(np.abs(ns[rows] - middle))]
+        at_middle.append(int(ticks[nearest]) + round(int(middle - ns[nearest]) * rate))
+    return tuple(
+        (int(number), (at - at_middle[0]) / rate)
+        for number, at in zip(numbers, at_middle, strict=True)
+    )
 
 
 def _largest_by_xcc(residual: Ints, xcc: Ints) -> tuple[tuple[int, float], ...]:

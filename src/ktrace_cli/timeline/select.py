@@ -11,6 +11,7 @@ import numpy as np
 from ktrace_cli.code_object.names import display_name
 from ktrace_cli.errors import UsageError
 from ktrace_cli.model import NONE, Columns, Flags, Kernel, Part, PartSource, Timeline
+from ktrace_cli.places import Axis
 from ktrace_cli.timeline.segments import Ints
 
 _MOST_LISTED = 8
@@ -24,15 +25,29 @@ class Selection:
     """Shell patterns for names, mangled or not."""
     dispatches: Sequence[int] = ()
     """Numbers of traced launches."""
-    waves: Sequence[int] = ()
+    blocks: Sequence[Axis] = ()
+    """Workgroups by x, y and z; axes that are not named have no limit."""
+    waves: Sequence[range] = ()
     """Numbers of waves in their workgroup."""
+    xcds: Sequence[range] = ()
+    """Numbers of XCDs."""
+    begin: int | None = None
+    """Leave out what ended before; nanoseconds from the recording's first wave."""
+    end: int | None = None
+    """Leave out what began after."""
     limit: int = 0
     """Most waves to keep, the first ones; 0 is no limit."""
 
     @property
     def is_everything(self) -> bool:
         """Whether nothing is left out."""
-        return not (self.kernels or self.dispatches or self.waves or self.limit)
+        wanted = (self.kernels, self.dispatches, self.blocks, self.waves, self.xcds)
+        return not (any(wanted) or self.has_window or self.limit)
+
+    @property
+    def has_window(self) -> bool:
+        """Whether slices of one wave may be left out."""
+        return self.begin is not None or self.end is not None
 
 
 def select(timeline: Timeline, selection: Selection) -> Timeline:
@@ -57,7 +72,7 @@ def select(timeline: Timeline, selection: Selection) -> Timeline:
     waves["dispatch"] = np.searchsorted(dispatch_rows, waves["dispatch"])
     dispatches["waves"] = np.bincount(waves["dispatch"], minlength=len(dispatches))
     dispatches["first_wave"] = np.cumsum(dispatches["waves"]) - dispatches["waves"]
-    source = _Selected(timeline.source, keep, wave_place)
+    source = _Selected(timeline.source, keep, wave_place, _window(timeline, selection))
     return replace(timeline, dispatches=dispatches, waves=waves, source=source)
 
 
@@ -70,6 +85,8 @@ class _Selected:
     """Which waves of the other timeline are left."""
     place: Ints
     """Their rows in this one; -1 for those left out."""
+    window: tuple[int, int] | None
+    """Of the host's nanoseconds: what lies outside is left out."""
 
     def __call__(self, wanted: Flags | None) -> Iterator[Part]:
         keep = self.keep
@@ -80,11 +97,18 @@ class _Selected:
             yield self._part_of(part)
 
     def _part_of(self, part: Part) -> Part:
-        slices, slice_place = _take(part.slices, self.keep[part.slices["wave"]])
-        instants, _ = _take(part.instants, self.keep[part.instants["wave"]])
+        keep_slices = self.keep[part.slices["wave"]]
+        keep_instants = self.keep[part.instants["wave"]]
+        if self.window:
+            begin = part.slices["begin_ns"]
+            keep_slices &= _overlaps(begin, begin + part.slices["ns"], self.window)
+            at = part.instants["ns"]
+            keep_instants &= _overlaps(at, at, self.window)
+        slices, slice_place = _take(part.slices, keep_slices)
+        instants, _ = _take(part.instants, keep_instants)
         for rows in (slices, instants):
             rows["wave"] = self.place[rows["wave"]]
-        # A slice's parent is of its own wave, which is kept or left out whole.
+        # A slice's parent is of its own wave, and lasts as long at least: it is kept as well.
         has_parent = slices["parent"] != NONE
         slices["parent"][has_parent] = slice_place[slices["parent"][has_parent]]
         flows = part.flows.copy()
@@ -103,14 +127,17 @@ def _check(timeline: Timeline, selection: Selection) -> None:
         if not any(_matches(kernel, pattern) for kernel in kernels):
             names = dict.fromkeys(display_name(kernel.mangled) for kernel in kernels)
             raise _names_nothing(f"--kernel {pattern}", "kernels", list(names))
+    waves = timeline.waves
+    numbers = [range(number, number + 1) for number in selection.dispatches]
     for option, kind, wanted, there in (
-        ("--dispatch", "dispatches", selection.dispatches, dispatches["number"]),
-        ("--wave", "waves", selection.waves, timeline.waves["wave"]),
+        ("--dispatch", "dispatches", numbers, dispatches["number"]),
+        ("--wave", "waves", selection.waves, waves["wave"]),
+        ("--xcd", "XCDs", selection.xcds, waves["xcc"]),
     ):
-        known = np.unique(there).tolist()
-        for number in wanted:
-            if number not in known:
-                raise _names_nothing(f"{option} {number}", kind, _runs(known))
+        known = np.unique(there)
+        for each in wanted:
+            if not np.any(_is_in(known, [each])):
+                raise _names_nothing(f"{option} {_text(each)}", kind, _runs(known.tolist()))
 
 
 def _names_nothing(option: str, kind: str, there: Sequence[str]) -> UsageError:
@@ -150,11 +177,46 @@ def _selected(timeline: Timeline, selection: Selection) -> Flags:
         keep &= np.array(is_wanted, np.bool_)[dispatches["kernel"]][waves["dispatch"]]
     if selection.dispatches:
         keep &= np.isin(dispatches["number"], selection.dispatches)[waves["dispatch"]]
-    if selection.waves:
-        keep &= np.isin(waves["wave"], selection.waves)
+    for number, axis in enumerate(selection.blocks):
+        block = waves["block"][:, number].astype(np.int64)
+        keep &= (block >= axis.low) & (block < axis.high)
+        keep &= (block - axis.low) % axis.stride == 0
+    for name, wanted in (("wave", selection.waves), ("xcc", selection.xcds)):
+        if wanted:
+            keep &= _is_in(waves[name], wanted)
+    if window := _window(timeline, selection):
+        keep &= _overlaps(waves["begin_ns"], waves["end_ns"], window)
     if selection.limit:
         keep &= np.cumsum(keep) <= selection.limit
     return keep
+
+
+def _is_in(numbers: Columns, ranges: Sequence[range]) -> Flags:
+    inside = [(numbers >= each.start) & (numbers < each.stop) for each in ranges]
+    return np.asarray(np.any(inside, axis=0), np.bool_)
+
+
+def _text(numbers: range) -> str:
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+
+
+def _window(timeline: Timeline, selection: Selection) -> tuple[int, int] | None:
+    if not selection.has_window or not len(timeline.dispatches):
+        return None
+    zero, limits = zero_ns(timeline), np.iinfo(np.int64)
+    begin = limits.min if selection.begin is None else zero + selection.begin
+    end = limits.max if selection.end is None else zero + selection.end
+    return begin, end
+
+
+def zero_ns(timeline: Timeline) -> int:
+    """Return when the first wave of a timeline began: where its times are shown from."""
+    return int(timeline.dispatches["begin_ns"].min(initial=np.iinfo(np.int64).max))
+
+
+def _overlaps(begin: Ints, end: Ints, window: tuple[int, int]) -> Flags:
+    """Tell what has a moment in common with the window, were it its first or last one."""
+    return np.asarray((end >= window[0]) & (begin <= window[1]), np.bool_)
 
 
 def _take(rows: Columns, keep: Flags) -> tuple[Columns, Ints]:
