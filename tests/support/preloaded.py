@@ -29,8 +29,15 @@ class Outcome:
     folder: Path
 
     @property
+    def session(self) -> Path:
+        return self.folder / "session"
+
+    @property
     def statuses(self) -> list[ProcessStatus]:
-        return read_statuses(self.folder / "session")
+        found = read_statuses(self.session)
+        # Whatever a test is about: a launch of an annotated kernel is in one count or another.
+        assert [s.open_launches for s in found if s.is_closed and s.open_launches] == []
+        return found
 
     @property
     def status(self) -> ProcessStatus:

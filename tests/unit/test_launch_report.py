@@ -70,6 +70,16 @@ def test_losses_of_all_processes_are_added_up_in_words(tmp_path: Path) -> None:
     ]
 
 
+def test_launches_that_are_in_no_other_count_are_said(tmp_path: Path) -> None:
+    process(tmp_path, 7, {LossReason.CAPTURE: 2}, annotated_launches=9, dispatches=4)
+    process(tmp_path, 8, {LossReason.CODE_OBJECT: 5}, annotated_launches=2, dispatches=1)
+
+    assert warnings(result(tmp_path))[-1] == (
+        "4 launches were not traced: HIP did not return from the call: the process was "
+        "ending, the thread was cancelled, or HIP threw an exception"
+    )
+
+
 @pytest.mark.parametrize("reason", [r for r in LossReason if r is not LossReason.CODE_OBJECT])
 def test_every_reason_has_words(tmp_path: Path, reason: LossReason) -> None:
     process(tmp_path, losses={reason: 1})

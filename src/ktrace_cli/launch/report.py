@@ -54,6 +54,7 @@ def warnings(result: RunResult) -> list[str]:
     return (
         lines
         + _not_copied_back(result)
+        + _not_returned(result)
         + _not_seen(result)
         + _partly_recorded(result)
         + _still_running(result)
@@ -69,6 +70,18 @@ def _not_copied_back(result: RunResult) -> list[str]:
         "that ends by `exit` waits for them, and `--hang` records kernels that do not end"
         for process in result.processes
         if not process.is_closed and process not in running and (missing := process.open_launches)
+    ]
+
+
+def _not_returned(result: RunResult) -> list[str]:
+    """Say what is in no other count of a process that told all it knew."""
+    missing = sum(process.open_launches for process in result.processes if process.is_closed)
+    if not missing:
+        return []
+    launches = counted(missing, "launch was", "launches were")
+    return [
+        f"{launches} not traced: HIP did not return from the call: the process was "
+        "ending, the thread was cancelled, or HIP threw an exception"
     ]
 
 
