@@ -26,11 +26,11 @@ GraphDressing::GraphDressing(Session& session, const HipLibrary& hip, hipGraph_t
       m_graph(graph),
       m_target(std::make_shared<InstantiatedGraph>()),
       m_dressing(session.graphs().dressing()) {
-  m_session.guarded([&] {
+  dress([&] {
     if (session.is_left_by_parent(hip)) return;
     const int device = device_of_graph(session, hip, graph);
     m_target->device = &session.device(hip, device);
-    dress(device);
+    read_and_assign(device);
   });
 }
 
@@ -42,27 +42,34 @@ GraphDressing::GraphDressing(Session& session, const HipLibrary& hip, hipGraph_t
       m_target(std::move(target)),
       m_child(child),
       m_dressing(session.graphs().dressing()) {
-  m_session.guarded([&] {
+  dress([&] {
     m_changing.emplace(m_target->turn);
-    dress(m_target->device->index());
+    read_and_assign(m_target->device->index());
   });
 }
 
 GraphDressing::~GraphDressing() { undress(); }
 
-// On a thread of ours: HIP keeps the last error per thread, and this sets it in any case.
-void GraphDressing::dress(int device) {
-  try {
-    run_aside(m_hip, device, [&] { read_and_assign(device); });
-  } catch (const std::exception& error) {
-    m_session.losses().add(KTRACE_LOSS_ENTRY_POINT, "",
-                           std::string("the kernels of a graph are not known: ") + error.what());
-  }
+template <class Body>
+void GraphDressing::dress(Body&& body) noexcept {
+  m_session.guarded([&] {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      m_session.losses().add(KTRACE_LOSS_ENTRY_POINT, "",
+                             std::string("the kernels of a graph are not known: ") + error.what());
+    }
+  });
 }
 
 bool GraphDressing::is_replaced(const GraphNode& node) const { return !m_child || node.child == m_child; }
 
+// On a thread of ours: HIP keeps the last error per thread, and this sets it in any case.
 void GraphDressing::read_and_assign(int device) {
+  run_aside(m_hip, device, [&] { assign(device); });
+}
+
+void GraphDressing::assign(int device) {
   const std::vector<GraphKernel> kernels = graph_kernels(m_session, m_hip, m_graph, device);
   const auto annotated = static_cast<std::size_t>(
       std::count_if(kernels.begin(), kernels.end(), [](const GraphKernel& one) { return one.kernel; }));

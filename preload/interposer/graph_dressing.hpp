@@ -10,7 +10,10 @@
 
 namespace ktrace {
 
-// What a node is that launches `kernel`, with a slot of `graph` if one can be had: `own`, if it is large
+// What a node is that launches `kernel`; without a slot.
+GraphNode describe_graph_node(const GraphKernel& kernel);
+
+// The same with a slot of `graph` if one can be had: `own`, if it is large
 // enough, else another. `share` is how much memory a new one may take, in bytes.
 GraphNode make_graph_node(Session& session, InstantiatedGraph& graph, const GraphKernel& kernel,
                           GraphSlot* own, std::uint64_t share);
@@ -45,8 +48,11 @@ class GraphDressing {
     NodeParams params;
   };
 
-  void dress(int device);
+  // A failure is counted: what the graph's kernels are is not known then.
+  template <class Body>
+  void dress(Body&& body) noexcept;
   void read_and_assign(int device);
+  void assign(int device);
   void put_in(const GraphKernel& kernel, GraphNode* node);
   void undress() noexcept;
   bool is_replaced(const GraphNode& node) const;
@@ -60,7 +66,6 @@ class GraphDressing {
   std::optional<InTurn> m_changing;
   std::vector<GraphNode> m_nodes;
   std::vector<Dressed> m_dressed;
-  int m_device = 0;
   bool m_is_complete = false;
 };
 

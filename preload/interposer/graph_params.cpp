@@ -43,7 +43,7 @@ ExecParams::ExecParams(Session& session, const HipLibrary& hip, hipGraphExec_t e
       m_graph(session.graphs().find(hip, exec)),
       m_given(params),
       m_arguments(list_of(params), extra_of(params)) {
-  if (params && m_graph) session.guarded([&] { begin(hip, node); });
+  if (params) session.guarded([&] { begin(hip, node); });
 }
 
 GraphNode* ExecParams::known(hipGraphNode_t node) const {
@@ -53,22 +53,40 @@ GraphNode* ExecParams::known(hipGraphNode_t node) const {
 }
 
 void ExecParams::begin(const HipLibrary& hip, hipGraphNode_t node) {
+  if (!m_graph) return begin_unknown(hip);
   m_turn.emplace(m_graph->turn);
   GraphKernel kernel = graph_kernel(m_session, hip, m_graph->device->index(), *m_given);
   kernel.node = node;
   const GraphNode* const before = known(node);
   if (before) kernel.child = before->child;
-  if (kernel.kernel && !m_graph->copies) m_graph->copies = m_session.graphs().copies(*m_graph->device);
-  const auto make = [&] {
-    m_node = make_graph_node(m_session, *m_graph, kernel, before ? before->slot : nullptr,
-                             slot_share(m_session, *m_graph, m_graph->nodes.size()));
-  };
-  if (kernel.kernel)
-    run_aside(hip, m_graph->device->index(), make);
-  else
-    make();
+  m_node = describe_graph_node(kernel);
+  if (kernel.kernel) give_slot(hip, kernel, before ? before->slot : nullptr);
   if (before) m_node->is_enabled = before->is_enabled;
   if (kernel.kernel) insert_slot();
+}
+
+// The graph's replays are not traced, but its kernel reads the argument.
+void ExecParams::begin_unknown(const HipLibrary& hip) {
+  int device = 0;
+  if (!m_session.is_left_by_parent(hip)) hip.hipGetDevice(&device);
+  const GraphKernel kernel = graph_kernel(m_session, hip, device, *m_given);
+  m_node = describe_graph_node(kernel);
+  if (kernel.kernel) m_arguments.insert_null(*kernel.kernel);
+}
+
+// On a thread of ours, because it calls HIP. Where that is not to be had the node is replayed untraced.
+void ExecParams::give_slot(const HipLibrary& hip, const GraphKernel& kernel, GraphSlot* own) {
+  try {
+    if (!m_graph->copies) m_graph->copies = m_session.graphs().copies(*m_graph->device);
+    run_aside(hip, m_graph->device->index(), [&] {
+      const std::uint64_t share = slot_share(m_session, *m_graph, m_graph->nodes.size());
+      m_node = make_graph_node(m_session, *m_graph, kernel, own, share);
+    });
+  } catch (const std::exception& error) {
+    m_node->slot = nullptr;
+    m_node->refusal = KTRACE_LOSS_NO_MEMORY;
+    m_node->refusal_words = std::string("the node of its graph could not be prepared: ") + error.what();
+  }
 }
 
 void ExecParams::insert_slot() {
@@ -88,7 +106,7 @@ const hipKernelNodeParams* ExecParams::get() {
 }
 
 void ExecParams::finish(hipError_t result) noexcept {
-  if (!m_node) return;
+  if (!m_node || !m_graph) return;
   m_session.guarded([&] {
     GraphNode* const before = known(m_node->node);
     if (result == hip_success && before) *before = *m_node;

@@ -28,7 +28,7 @@ class GraphParams {
   GraphKernel m_kernel;
 };
 
-// Into one node of an instantiated graph: with the address of a slot.
+// Into one node of an instantiated graph: with the address of a slot; a null one if there is none.
 class ExecParams {
  public:
   ExecParams(Session& session, const HipLibrary& hip, hipGraphExec_t exec, hipGraphNode_t node,
@@ -41,6 +41,8 @@ class ExecParams {
 
  private:
   void begin(const HipLibrary& hip, hipGraphNode_t node);
+  void begin_unknown(const HipLibrary& hip);
+  void give_slot(const HipLibrary& hip, const GraphKernel& kernel, GraphSlot* own);
   void insert_slot();
   GraphNode* known(hipGraphNode_t node) const;
 

@@ -77,8 +77,7 @@ void give_slot(Session& session, InstantiatedGraph& graph, GraphSlot* own, std::
 
 }  // namespace
 
-GraphNode make_graph_node(Session& session, InstantiatedGraph& graph, const GraphKernel& kernel,
-                          GraphSlot* own, std::uint64_t share) {
+GraphNode describe_graph_node(const GraphKernel& kernel) {
   GraphNode node;
   node.node = kernel.node;
   node.child = kernel.child;
@@ -86,6 +85,12 @@ GraphNode make_graph_node(Session& session, InstantiatedGraph& graph, const Grap
   node.is_unseen = kernel.is_unseen;
   node.shape = kernel.shape();
   node.shared_bytes = kernel.params.sharedMemBytes;
+  return node;
+}
+
+GraphNode make_graph_node(Session& session, InstantiatedGraph& graph, const GraphKernel& kernel,
+                          GraphSlot* own, std::uint64_t share) {
+  GraphNode node = describe_graph_node(kernel);
   if (!node.kernel || !session.selection().wants_kernel(*node.kernel)) return node;
   if (node.kernel->refusal != 0)
     refuse(&node, static_cast<ktrace_loss_reason>(node.kernel->refusal), node.kernel->refusal_words);

@@ -54,6 +54,36 @@ def test_without_threads_each_launch_runs_and_is_counted_once(
         assert outcome.status.message == "inside ktrace: no thread could be started"
 
 
+@pytest.mark.parametrize("threads", range(MOST_THREADS))
+def test_without_threads_a_graphs_node_gets_the_argument_that_its_kernel_reads(
+    threads: int, scarce: Path, tmp_path: Path
+) -> None:
+    outcome = run_script(
+        f"{without_placeholder(tmp_path)}{SHORT_HOST}"
+        "class ShortHost(Short, GraphHost): pass\nhost = ShortHost(SHORT)\n"
+        "stream = None\n"
+        "graph = host.graph()\nnode = host.add(graph, (4, 1, 1))\n"
+        "executable = host.instantiate(graph)\n"
+        "params = host.params((5, 1, 1))\n"
+        "host.call('hipGraphExecKernelNodeSetParams', executable, node, ctypes.byref(params))\n"
+        "for _ in range(2): host.replay(executable, stream)\n"
+        "print('right' if host.is_right() else 'wrong')\n",
+        tmp_path,
+        preload=[scarce],
+        environment={"SCARCE_THREADS": str(threads)},
+    )
+
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "right\n", "")
+    status = outcome.status
+    counted = status.dispatches + sum(status.losses.values())
+    if LossReason.ENTRY_POINT in status.losses:  # nobody knows how many kernels the graph has
+        assert (counted, status.annotated_launches) == (1, 0)
+        assert status.message == "the kernels of a graph are not known: no thread could be started"
+    else:
+        assert counted == status.annotated_launches == 2
+    assert (threads == 0) <= (LossReason.ENTRY_POINT in status.losses)
+
+
 @pytest.mark.parametrize("size", [1, 60, 300, 2000])
 def test_a_writer_without_memory_ends_tracing_and_not_the_application(
     size: int, scarce: Path, tmp_path: Path
