@@ -1,14 +1,11 @@
 """Every type of graph node on the software device: adding, asking, changing, running."""
 
 import ctypes
-from collections.abc import Iterator
 from ctypes import byref, c_int, c_size_t, c_void_p
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from support.compile_kernel import any_compiler
 from support.hip_calls import (
     DEFAULT,
     INVALID_VALUE,
@@ -21,6 +18,7 @@ from support.hip_calls import (
     out_pointer,
     upload,
 )
+from support.hip_graph_kernels import add, adding, code_object, data, stream
 from support.hip_graphs import (
     COPY,
     EMPTY,
@@ -49,37 +47,7 @@ from support.hip_graphs import (
     type_of,
 )
 
-
-@pytest.fixture(scope="module")
-def code_object() -> Path:
-    return any_compiler("gfx942").hip(
-        "#include <mini_hip.hpp>\n"
-        'extern "C" __global__ void add(int* data, int value) { data[threadIdx.x] += value; }\n'
-        'extern "C" __global__ void twice(int* data) { data[threadIdx.x] *= 2; }\n'
-    )
-
-
-@pytest.fixture
-def stream() -> Iterator[int]:
-    handle = out_pointer("hipStreamCreateWithFlags", 1)
-    yield handle
-    load_hip().hipStreamDestroy(c_void_p(handle))
-
-
-@pytest.fixture
-def data() -> Iterator[int]:
-    pointer = upload(np.zeros(64, np.int32))
-    yield pointer
-    call("hipFree", pointer)
-
-
-@pytest.fixture
-def add(code_object: Path) -> int:
-    return load_function(code_object, "add")
-
-
-def adding(function: int, data: int, value: int) -> Arguments:
-    return Arguments(function, [c_void_p(data), c_int(value)])
+__all__ = ["add", "code_object", "data", "stream"]  # fixtures
 
 
 def words(pointer: int, count: int = 64) -> list[int]:

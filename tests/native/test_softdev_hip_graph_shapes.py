@@ -1,14 +1,10 @@
 """Graphs as a whole on the software device: edges, clones, instances and their updates."""
 
 import ctypes
-from collections.abc import Iterator
 from ctypes import byref, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
-from pathlib import Path
 
 import numpy as np
-import pytest
 
-from support.compile_kernel import any_compiler
 from support.hip_calls import (
     CONTEXT_IS_DESTROYED,
     DEFAULT,
@@ -17,11 +13,10 @@ from support.hip_calls import (
     SUCCESS,
     call,
     download,
-    load_function,
     load_hip,
     out_pointer,
-    upload,
 )
+from support.hip_graph_kernels import add, adding, code_object, data, stream
 from support.hip_graphs import (
     GRAPH,
     KERNEL,
@@ -52,35 +47,7 @@ class InstantiateParams(ctypes.Structure):
     )
 
 
-@pytest.fixture(scope="module")
-def code_object() -> Path:
-    return any_compiler("gfx942").hip(
-        "#include <mini_hip.hpp>\n"
-        'extern "C" __global__ void add(int* data, int value) { data[threadIdx.x] += value; }\n'
-    )
-
-
-@pytest.fixture
-def stream() -> Iterator[int]:
-    handle = out_pointer("hipStreamCreateWithFlags", 1)
-    yield handle
-    load_hip().hipStreamDestroy(c_void_p(handle))
-
-
-@pytest.fixture
-def data() -> Iterator[int]:
-    pointer = upload(np.zeros(64, np.int32))
-    yield pointer
-    call("hipFree", pointer)
-
-
-@pytest.fixture
-def add(code_object: Path) -> int:
-    return load_function(code_object, "add")
-
-
-def adding(function: int, data: int, value: int) -> Arguments:
-    return Arguments(function, [c_void_p(data), c_int(value)])
+__all__ = ["add", "code_object", "data", "stream"]  # fixtures
 
 
 def first_word(pointer: int) -> int:
