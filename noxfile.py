@@ -70,9 +70,11 @@ def demo(session: nox.Session) -> None:
 
 @nox.session(python=lowest_and_highest() or None)
 def tests(session: nox.Session) -> None:
-    """Run the tests on the lowest and the highest Python at hand."""
+    """Run the tests on the lowest and the highest Python at hand; those of C++ alone once."""
     install(session, "[tests]")
-    session.run("pytest", "-n", "2", *session.posargs)
+    is_first = session.python in (None, lowest_and_highest()[0])
+    skipped = () if is_first else ("--ignore=tests/native", "--ignore=tests/device_api")
+    session.run("pytest", "-n", "2", *skipped, *session.posargs)
 
 
 @nox.session
