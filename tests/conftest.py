@@ -2,6 +2,12 @@
 
 import signal
 
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
 
 def pytest_configure() -> None:
     """Take signals back that a job in the background or under nohup inherits as ignored.

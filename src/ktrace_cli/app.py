@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -27,8 +26,10 @@ class Subcommand:
 
 SUBCOMMANDS = {
     "run": Subcommand("Run PROGRAM and record its annotated kernels.", takes_a_command_line=True),
-    "decode": Subcommand("Write RECORDING as a Perfetto trace or as text."),
+    "decode": Subcommand("Write RECORDING as a Perfetto trace, a page, a table or text."),
     "summary": Subcommand("Show count and times of every phase of every kernel in RECORDING."),
+    "merge": Subcommand("Write recordings, and traces of other tools, as one Perfetto trace."),
+    "view": Subcommand("Show FILE in the Perfetto UI, or in the terminal."),
     "inspect": Subcommand(
         "Show the kernels in FILES: which are annotated, their markers and what they use."
     ),
@@ -104,6 +105,8 @@ app = typer.Typer(
 
 def _print_version(value: bool) -> None:
     if value:
+        from importlib.metadata import version  # noqa: PLC0415 - slow to load
+
         console.data(f"ktrace {version('ktrace')}\n")
         raise typer.Exit
 

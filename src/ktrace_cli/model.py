@@ -213,9 +213,11 @@ class Losses:
         "chunk of an unknown type was skipped", "chunks of an unknown type were skipped"
     )
     not_closed: int = _count(
-        "recording was not closed: its process ended by exec or a signal, or the file was cut",
-        "recordings were not closed: their processes ended by exec or a signal,"
-        " or the files were cut",
+        "recording was not closed, as its process ended by exec or a signal (as workers of a pool"
+        " do), or the file was cut: what it holds is whole; whether there was more is not known",
+        "recordings were not closed, as their processes ended by exec or a signal (as workers of a"
+        " pool do), or the files were cut: what they hold is whole; whether there was more is not"
+        " known",
     )
     untraced_launches: int = _count(
         "launch of an annotated kernel was not traced",

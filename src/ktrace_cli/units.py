@@ -22,6 +22,19 @@ def format_duration(ns: float) -> str:
     return f"{_three_digits(ns / 1e9)} s"
 
 
+def format_cycles(cycles: float) -> str:
+    """Write a number of core clock cycles with three significant digits: `1.23 kcy`."""
+    for limit, scale, unit in ((1e3, 1.0, "cy"), (1e6, 1e3, "kcy"), (1e9, 1e6, "Mcy")):
+        if abs(cycles) < limit * 0.9995:
+            return f"{_three_digits(cycles / scale)} {unit}"
+    return f"{_three_digits(cycles / 1e9)} Gcy"
+
+
+def format_time(time: float, unit: str) -> str:
+    """Write a time of a timeline whose unit is `ns` or `cycles`."""
+    return format_cycles(time) if unit == "cycles" else format_duration(time)
+
+
 def format_bytes(size: int) -> str:
     """Write a size in binary units: `1.5 MiB`."""
     value = float(size)
@@ -59,3 +72,25 @@ def parse_size(text: str) -> int:
         )
     power = " KMGT".index((match[2] or " ").upper())
     return int(float(match[1]) * 1024**power)
+
+
+def parse_duration(option: str, text: str) -> int:
+    """Read a time such as `1.5ms`, `20us`, `3 s` or `0`, in whole nanoseconds, rounded down.
+
+    Args:
+        option: what the user gave it to, for messages.
+        text: the time.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s)?\s*", text, re.ASCII)
+    if match is None or not (match[2] or set(match[1]) <= {"0", "."}):
+        raise UsageError(
+            f"cannot read `{option} {text}`",
+            why="wanted a number with the unit ns, us, ms or s",
+            fix=f"write for example `{option} 1.5ms`",
+        )
+    unit = {"s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3}.get(match[2] or "", 1)
+    whole, _, fraction = match[1].partition(".")
+    return int(whole or 0) * unit + int(fraction[:9].ljust(9, "0")) * unit // 10**9

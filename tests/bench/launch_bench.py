@@ -18,7 +18,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from ktrace_cli.launch.native import INTERPOSER, native_library  # noqa: E402
+from ktrace_cli.launch.native import INTERPOSER  # noqa: E402
+from ktrace_cli.libraries import native_library  # noqa: E402
 from ktrace_cli.trace_file.reader import read_recording  # noqa: E402
 from support.async_hip import SAXPY_UNTRACED, Bench, build, build_graphs  # noqa: E402
 from support.preloaded import run_script  # noqa: E402

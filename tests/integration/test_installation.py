@@ -30,7 +30,7 @@ def test_the_headers_are_installed_whole() -> None:
 def test_the_native_libraries_are_installed_under_their_names() -> None:
     names = sorted(path.name for path in (INSTALLED / "native").iterdir())
 
-    assert names == ["libamdhip64.so.7", "libktrace_preload.so"]
+    assert names == ["libamdhip64.so.7", "libktrace_preload.so", "libktrace_reader.so"]
 
 
 def test_the_package_is_typed() -> None:

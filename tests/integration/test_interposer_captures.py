@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ktrace_cli.launch.native import SOFTWARE_DEVICE, native_library
+from ktrace_cli.launch.native import SOFTWARE_DEVICE
+from ktrace_cli.libraries import native_library
 from support.async_hip import Bench, build
 from support.preloaded import Outcome, run_script
 

@@ -7,7 +7,8 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerDefSection
 
-from ktrace_cli.launch.native import INTERPOSER, native_library
+from ktrace_cli.launch.native import INTERPOSER
+from ktrace_cli.libraries import native_library
 
 EXPORTS = {
     "dlopen",

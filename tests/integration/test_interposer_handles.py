@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ktrace_cli.launch.native import SOFTWARE_DEVICE, native_library
+from ktrace_cli.launch.native import SOFTWARE_DEVICE
+from ktrace_cli.libraries import native_library
 from support.bundles import hip_entry, make_bundle
 from support.preloaded import ROOT, SAXPY, SAXPY_UNTRACED, run_script
 

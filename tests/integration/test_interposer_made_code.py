@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ktrace_cli.launch.native import SOFTWARE_DEVICE, native_library
+from ktrace_cli.launch.native import SOFTWARE_DEVICE
+from ktrace_cli.libraries import native_library
 from ktrace_cli.trace_file.layout import LossReason
 from support.bundles import make_bundle
 from support.preloaded import ROOT, SAXPY, SAXPY_UNTRACED, Outcome, run_script

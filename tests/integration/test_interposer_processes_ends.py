@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ktrace_cli.launch.native import SOFTWARE_DEVICE, native_library
+from ktrace_cli.launch.native import SOFTWARE_DEVICE
 from ktrace_cli.launch.status import read_statuses
+from ktrace_cli.libraries import native_library
 from ktrace_cli.trace_file.layout import LossReason
 from support.compile_c import compile_c, compile_c_library
 from support.preloaded import SAXPY, run_preloaded, run_script

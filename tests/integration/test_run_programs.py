@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE, native_library
+from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE
 from ktrace_cli.launch.preloadable import why_not_preloadable
+from ktrace_cli.libraries import native_library
 from ktrace_cli.trace_file.reader import read_recording
 from support.ktrace_command import Ktrace, said, saxpy
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from ktrace_cli.errors import KtraceError
-from ktrace_cli.launch.native import SOFTWARE_DEVICE, SOFTWARE_DEVICE_NAMES, native_library
+from ktrace_cli.launch.native import SOFTWARE_DEVICE, SOFTWARE_DEVICE_NAMES
+from ktrace_cli.libraries import native_library
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ("gfx942", "gfx950")

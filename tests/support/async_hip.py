@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ktrace_cli.launch.native import INTERPOSER, native_library
+from ktrace_cli.launch.native import INTERPOSER
 from ktrace_cli.launch.status import ProcessStatus, read_statuses
+from ktrace_cli.libraries import native_library
 from support.sanitizer import sanitizer_runtime
 
 ROOT = Path(__file__).parents[2]

@@ -1,13 +1,15 @@
 """Write a large recording for benchmarks: `python tests/support/make_recording.py --events N OUT`.
 
-8,192 waves in 64 dispatches, 32 names, depth 3; half of the ranges push and pop, half spans (a span
-counts as two events), 10 % of the events with a payload, 5 % marks, 2 % tokens. Every wave has the
-same structure and its own times. The same N gives the same bytes.
+8,192 waves in 64 dispatches (or `--waves` in `--dispatches`), 32 names, depth 3; half of the ranges
+push and pop, half spans (a span counts as two events), 10 % of the events with a payload, 5 %
+marks, 2 % tokens. Every wave has the same structure and its own times. The same options give the
+same bytes.
 """
 
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +22,22 @@ from ktrace_cli.trace_file.layout import ChunkType, Kind, ValueType
 from support.code_object import UNIT_KEY, EventSource, KernelSource, make_code_object
 from support.recording import RecordingBuilder, chunk, struct
 
-DISPATCHES = 64
-WAVES_PER_DISPATCH = 128
-WAVES = DISPATCHES * WAVES_PER_DISPATCH
 NAMES = 32
 FIRST_WORD = layout.REGION_HEADER // layout.WORD.itemsize
 KERNEL = "_Z4busyPf"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many waves there are, and of how many dispatches. All have as many."""
+
+    dispatches: int = 64
+    waves: int = 8_192
+
+    @property
+    def waves_per_dispatch(self) -> int:
+        """In workgroups of four."""
+        return self.waves // self.dispatches // 4 * 4
 
 
 def name_of(number: int) -> str:
@@ -80,18 +92,18 @@ class Template:
 
 
 def dispatch_words(
-    template: Template, begin: int, rng: np.random.Generator
+    template: Template, waves: int, begin: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.void], NDArray[np.int64]]:
     """Return the words, shape (waves, words), and each wave's end in core clock cycles."""
     kinds = np.array(template.kinds, np.uint32)
     ids = np.array(template.ids, np.uint32)
     is_value, is_span = kinds == Kind.VALUE, kinds == Kind.RANGE
-    steps = rng.integers(30, 400, (WAVES_PER_DISPATCH, len(kinds)))
+    steps = rng.integers(30, 400, (waves, len(kinds)))
     steps[:, is_value] = 0
     clock = begin + np.cumsum(steps, axis=1)
     words = np.zeros(clock.shape, layout.WORD)
     words["clock"] = clock & 0xFFFFFFFF
-    words["clock"][:, is_value] = rng.integers(0, 1000, (WAVES_PER_DISPATCH, int(is_value.sum())))
+    words["clock"][:, is_value] = rng.integers(0, 1000, (waves, int(is_value.sum())))
     words["tag"] = kinds << layout.TAG_KIND_SHIFT | ids
     span_tags = layout.TAG_SPAN | ids[is_span] << layout.SPAN_ID_SHIFT
     words["tag"][:, is_span] = span_tags | (steps[:, is_span] - 10).astype(np.uint32)
@@ -111,7 +123,8 @@ def dispatch_chunk(
     headers["dispatch"] = number
     headers["block"][:, 0] = index // 4
     headers["wave"] = index % 4
-    headers["hw_id_begin"] = headers["hw_id_end"] = (index % 4) << 4 | (index // 32 % 16) << 8
+    slot, simd, cu = index // 512 % 16, index % 4, index // 32 % 16
+    headers["hw_id_begin"] = headers["hw_id_end"] = slot | simd << 4 | cu << 8
     headers["xcc_id_begin"] = headers["xcc_id_end"] = index // 4 % 8
     headers["memtime_begin"], headers["memtime_end"] = begin, end
     headers["realtime_begin"], headers["realtime_end"] = begin // 21, end // 21
@@ -127,10 +140,10 @@ def dispatch_chunk(
     return record + headers.tobytes() + extents.tobytes() + words.tobytes()
 
 
-def chunks(events: int) -> Iterator[bytes]:
+def chunks(events: int, shape: Shape) -> Iterator[bytes]:
     """Yield the whole file, a dispatch at a time."""
     rng = np.random.default_rng(1)
-    template = Template(max(1, events // WAVES), rng)
+    template = Template(max(1, events // shape.waves), rng)
     builder = RecordingBuilder()
     names = [EventSource(i, name_of(i), KIND_BY_NAME[i % 4]) for i in range(NAMES)]
     image = make_code_object([KernelSource(KERNEL, UNIT_KEY)], names)
@@ -141,31 +154,35 @@ def chunks(events: int) -> Iterator[bytes]:
     yield head
     number = 6
     begin = 21_000
-    for dispatch in range(1, DISPATCHES + 1):
-        words, end = dispatch_words(template, begin, rng)
+    for dispatch in range(1, shape.dispatches + 1):
+        words, end = dispatch_words(template, shape.waves_per_dispatch, begin, rng)
         yield chunk(ChunkType.DISPATCH, dispatch_chunk(dispatch, words, begin, end), number=number)
         number += 1
         begin = int(end.max()) // 21 * 21 + 2_100
-    end_record = struct(layout.END, launches=DISPATCHES, annotated_launches=DISPATCHES,
-                        annotated_kernels=1, code_objects=1, annotated_code_objects=1,
-                        dispatches=DISPATCHES)  # fmt: skip
+    count = shape.dispatches
+    end_record = struct(layout.END, launches=count, annotated_launches=count, annotated_kernels=1,
+                        code_objects=1, annotated_code_objects=1, dispatches=count)  # fmt: skip
     yield chunk(ChunkType.END, end_record, number=number)
 
 
-def make_recording(path: Path, events: int) -> int:
+def make_recording(path: Path, events: int, shape: Shape | None = None) -> int:
     """Write the recording and return how many events it holds."""
+    shape = shape or Shape()
     with path.open("wb") as file:
-        for part in chunks(events):
+        for part in chunks(events, shape):
             file.write(part)
-    return Template(max(1, events // WAVES), np.random.default_rng(1)).events * WAVES
+    template = Template(max(1, events // shape.waves), np.random.default_rng(1))
+    return template.events * shape.waves_per_dispatch * shape.dispatches
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--dispatches", type=int, default=Shape.dispatches)
+    parser.add_argument("--waves", type=int, default=Shape.waves)
     parser.add_argument("output", type=Path)
     options = parser.parse_args()
-    made = make_recording(options.output, options.events)
+    made = make_recording(options.output, options.events, Shape(options.dispatches, options.waves))
     size = options.output.stat().st_size
     sys.stderr.write(f"{made:,} events, {size:,} bytes\n")
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE, native_library
+from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE
 from ktrace_cli.launch.status import ProcessStatus, read_statuses
+from ktrace_cli.libraries import native_library
 from ktrace_cli.trace_file.reader import read_recording
 from ktrace_cli.trace_file.recording import Recording
 from support.sanitizer import sanitizer_runtime

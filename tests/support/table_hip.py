@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE, native_library
+from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE
+from ktrace_cli.libraries import native_library
 from support.sanitizer import sanitizer_runtime
 
 SUPPORT = Path(__file__).parent

@@ -11,10 +11,10 @@ from support.recording import HOST_EPOCH_NS, Wave
 from support.trace_processor import LoadedTrace, load_trace
 
 
-def write(timeline: Timeline, folder: Path) -> tuple[LoadedTrace, Written]:
+def write(timeline: Timeline, folder: Path, **options: Any) -> tuple[LoadedTrace, Written]:
     path = folder / "run.pftrace.gz"
     with open_output(path, may_replace=False) as out, compressed(out) as stream:
-        written = write_perfetto(timeline, stream)
+        written = write_perfetto(timeline, stream, **options)
     trace = load_trace(path)
     assert trace.problems() == []
     assert trace.one("select count(*) from slice where dur < 0") == 0

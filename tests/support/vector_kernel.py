@@ -176,7 +176,8 @@ def library_path() -> Path:
     import pytest
 
     from ktrace_cli.errors import KtraceError
-    from ktrace_cli.launch.native import SOFTWARE_DEVICE, native_library
+    from ktrace_cli.launch.native import SOFTWARE_DEVICE
+    from ktrace_cli.libraries import native_library
 
     try:
         return native_library(SOFTWARE_DEVICE)

@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ktrace_cli.analysis.summary import KernelSummary, Mark, Phase, summarize
+from ktrace_cli.analysis.buckets import Bucket
+from ktrace_cli.analysis.document import to_document
+from ktrace_cli.analysis.durations import Times
+from ktrace_cli.analysis.phase_times import Phase
+from ktrace_cli.analysis.results import KernelSummary, Mark
+from ktrace_cli.analysis.summary import summarize
 from support.recording import Wave
 from support.timelines import (
     FETCH,
@@ -48,17 +53,26 @@ def test_a_phase_has_its_count_times_and_percentiles(tmp_path: Path) -> None:
             name="tile",
             kind="range",
             lane="",
-            count=10,
-            total_ns=550,
             share=0.00055,
-            self_ns=550,
-            mean_ns=55.0,
-            min_ns=10,
-            p50_ns=50,
-            p90_ns=90,
-            p99_ns=100,
-            max_ns=100,
-            zero_length=0,
+            times=Times(
+                count=10,
+                total_ns=550,
+                self_ns=550,
+                mean_ns=55.0,
+                cv=0.522233,
+                variance_population=825.0,
+                variance_sample=916.667,
+                min_ns=10,
+                percentiles=(10, 10, 30, 50, 80, 90, 100, 100),
+                max_ns=100,
+                zero_length=0,
+                histogram=(
+                    Bucket(8, 16, 1),
+                    Bucket(16, 32, 2),
+                    Bucket(32, 64, 3),
+                    Bucket(64, 128, 4),
+                ),
+            ),
             unclosed=0,
             open=0,
         ),
@@ -83,7 +97,7 @@ def test_self_time_leaves_out_what_nests_directly_inside(tmp_path: Path) -> None
         ),
     )
 
-    times = {phase.name: (phase.total_ns, phase.self_ns) for phase in kernel.phases}
+    times = {phase.name: (phase.times.total_ns, phase.times.self_ns) for phase in kernel.phases}
     assert times == {"outer": (900, 750), "inner": (100, 70), "tile": (80, 80), "load": (400, 400)}
 
 
@@ -99,7 +113,8 @@ def test_overlapping_tokens_are_one_phase_whatever_their_lane(tmp_path: Path) ->
     )
 
     (phase,) = kernel.phases
-    assert (phase.name, phase.lane, phase.count, phase.total_ns) == ("load", "vmem", 2, 500)
+    assert (phase.name, phase.lane) == ("load", "vmem")
+    assert (phase.times.count, phase.times.total_ns) == (2, 500)
 
 
 def test_lanes_named_in_the_source_are_told_and_have_their_own_self_times(tmp_path: Path) -> None:
@@ -113,7 +128,7 @@ def test_lanes_named_in_the_source_are_told_and_have_their_own_self_times(tmp_pa
         ),
     )
 
-    assert [(phase.name, phase.lane, phase.self_ns) for phase in kernel.phases] == [
+    assert [(phase.name, phase.lane, phase.times.self_ns) for phase in kernel.phases] == [
         ("outer", "", 850),
         ("fetch", "vmem", 100),
         ("tile", "", 50),
@@ -128,9 +143,7 @@ def test_marks_and_slices_of_no_length_are_counted(tmp_path: Path) -> None:
     )
 
     assert kernel.marks == (Mark("published", 2),)
-    counts = {
-        phase.name: (phase.count, phase.zero_length, phase.unclosed) for phase in kernel.phases
-    }
+    counts = {p.name: (p.times.count, p.times.zero_length, p.unclosed) for p in kernel.phases}
     assert counts == {"tile": (2, 1, 0), "outer": (1, 1, 1)}
 
 
@@ -146,7 +159,7 @@ def test_kernels_of_one_name_are_one_kernel(tmp_path: Path) -> None:
     (summary,) = summarize(build(recording, tmp_path)).kernels
 
     assert (summary.dispatches, summary.waves) == (3, 3)
-    assert [(phase.name, phase.count, phase.total_ns) for phase in summary.phases] == [
+    assert [(p.name, p.times.count, p.times.total_ns) for p in summary.phases] == [
         ("whole", 3, 300)
     ]
 
@@ -154,10 +167,12 @@ def test_kernels_of_one_name_are_one_kernel(tmp_path: Path) -> None:
 def test_json_has_the_promised_keys(tmp_path: Path) -> None:
     timeline = decode([wave(span(TILE, at(100), at(110)), pop(at(200)))], tmp_path)
 
-    document = summarize(timeline).to_json()
+    document = to_document(summarize(timeline))
 
     assert list(document) == [
+        *("schema", "unit"),
         *("kernels", "launches", "process", "losses", "device", "devices", "unfinished"),
+        *("by", "waits", "quality"),
     ]
     assert document["unfinished"] == []
     assert document["launches"] == 1
@@ -186,6 +201,14 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
         "side_words",
         "phases",
         "marks",
+        "launch_times",
+        "imbalance",
+        "wave_starts",
+        "tail",
+        "longest_wave",
+        "gaps",
+        "lanes",
+        "units",
     ]
     assert list(kernel["phases"][0]) == [
         "name",
@@ -197,13 +220,15 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
         "self_ns",
         "mean_ns",
         "min_ns",
-        "p50_ns",
-        "p90_ns",
-        "p99_ns",
+        *(f"p{percent}_ns" for percent in (5, 10, 25, 50, 75, 90, 95, 99)),
         "max_ns",
         "zero_length",
         "unclosed",
         "open",
+        "cv",
+        "variance_population",
+        "variance_sample",
+        "histogram",
     ]
     assert document["losses"] == {"stray_ends": 1}
     assert document["device"]["target"] == "gfx942:sramecc+:xnack-"

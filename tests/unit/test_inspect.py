@@ -120,8 +120,9 @@ def test_a_recordings_code_objects_are_read(tmp_path):
     assert code_object["origin"] == f"{path}, code object 0"
     assert code_object["kernels"][0]["events"][0]["name"] == "load"
     assert result.stderr.splitlines() == [
-        f"ktrace: warning: {path}: 1 recording was not closed: its process ended by"
-        " exec or a signal, or the file was cut"
+        f"ktrace: warning: {path}: 1 recording was not closed, as its process ended by exec or a"
+        " signal (as workers of a pool do), or the file was cut: what it holds is whole; whether"
+        " there was more is not known"
     ]
 
 

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.recording import Wave
@@ -114,6 +114,7 @@ def test_what_crosses_is_apart_from_a_lane(tmp_path: Path) -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=12))
 def test_no_two_of_one_lane_overlap_and_none_is_lost(
     tmp_path_factory: object, spans: list[tuple[int, int]]

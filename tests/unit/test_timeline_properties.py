@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from ktrace_cli.model import Timeline
 from ktrace_cli.timeline.lanes import first_fit
-from ktrace_cli.timeline.segments import match_nested
 from ktrace_cli.trace_file.layout import SPAN_LIMIT
 from support.recording import Wave
 from support.timelines import (
@@ -227,26 +226,3 @@ def test_first_fit_is_first_fit(rows: list[tuple[int, int, int]]) -> None:
     found = first_fit(*columns)
 
     assert found.tolist() == expected
-
-
-@given(st.lists(st.lists(st.sampled_from("(). "))), st.integers(0, 40))
-def test_brackets_match(runs: list[list[str]], deep: int) -> None:
-    runs = [run for run in runs if run] + [["("] * deep + [")"] * deep] * (deep > 0)
-    text = "".join("".join(run) for run in runs)
-    starts = np.cumsum([0] + [len(run) for run in runs])[:-1].astype(np.int64)
-    partner, strays = {}, set()
-    for first, run in zip(starts.tolist(), runs, strict=True):
-        stack: list[int] = []
-        for at, character in enumerate(run, first):
-            if character == "(":
-                stack.append(at)
-            elif character == ")" and stack:
-                partner[stack.pop()] = at
-            elif character == ")":
-                strays.add(at)
-    letters = np.array(list(text)) if text else np.zeros(0, "U1")
-
-    found, is_stray = match_nested(letters == "(", letters == ")", starts)
-
-    assert {i: int(p) for i, p in enumerate(found) if p >= 0} == partner
-    assert set(np.flatnonzero(is_stray).tolist()) == strays

@@ -139,6 +139,20 @@ def test_a_phase_ends_with_the_range_that_it_began_in(tmp_path: Path) -> None:
     assert losses(timeline) == {}
 
 
+def test_a_phase_in_what_crosses_ends_with_what_was_still_open(tmp_path: Path) -> None:
+    # The tile crosses the push and has ended when the phase begins in the push.
+    wave = Wave(main=[push(OUTER, 1100), span(TILE, 1050, 1200), phase(MMA, 1250), pop(1400)])
+
+    timeline = decode([wave], tmp_path)
+
+    assert slices(timeline) == [
+        ("tile", "", 0, 50, 150),
+        ("mma", "", 0, 250, 150),
+        ("outer", "overlap", 0, 100, 300),
+    ]
+    assert losses(timeline) == {}
+
+
 def test_a_phase_that_a_full_region_may_have_ended_is_truncated(tmp_path: Path) -> None:
     timeline = decode([Wave(main=[phase(MMA, 1100)], dropped_main=120)], tmp_path)
 

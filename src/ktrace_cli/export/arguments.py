@@ -1,104 +1,73 @@
-"""What is told about slices, waves and dispatches when one clicks on them."""
+"""What is told about waves, dispatches and slices when one clicks on them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import IntFlag
+
 import numpy as np
 
-from ktrace_cli.export.annotations import Annotations
+from ktrace_cli.export.details import (
+    DISPATCH_FLAGS,
+    DISPATCH_NUMBERS,
+    SLICE_FLAGS,
+    WAVE_COUNTS,
+    WAVE_FLAGS,
+    WAVE_NUMBERS,
+)
+from ktrace_cli.export.encoder_layout import COLUMN, FLAG, NUMBER
 from ktrace_cli.export.interning import Interned
-from ktrace_cli.export.protobuf import Ints
-from ktrace_cli.export.track_events import TrackEvents
-from ktrace_cli.model import Columns, SliceFlag, Timeline, WaveFlag
-from ktrace_cli.trace_file.layout import DispatchFlag
+from ktrace_cli.model import Columns, Timeline
+from ktrace_cli.timeline.segments import Ints
 
-_SLICE_FLAGS = {
-    SliceFlag.UNCLOSED: "unclosed",
-    SliceFlag.TRUNCATED: "truncated",
-    SliceFlag.CLAMPED: "clamped",
-    SliceFlag.LONG_GAP: "length_uncertain",
-    SliceFlag.RUNNING: "unfinished",
-}
-_WAVE_FLAGS = {
-    WaveFlag.UNFINISHED: "unfinished",
-    WaveFlag.PARTIAL: "inactive_lanes_at_begin",
-    WaveFlag.CLAMPED: "clamped",
-    WaveFlag.MOVED: "moved",
-    WaveFlag.LEFT_EARLY: "lanes_left_early",
-    WaveFlag.OVERWRITTEN: "first_words_overwritten",
-}
-_DISPATCH_FLAGS = {DispatchFlag.FILTERED: "filtered", DispatchFlag.UNFINISHED: "unfinished"}
-_WAVE_NUMBERS = ("wave", "xcc", "se", "cu", "simd", "hardware_slot", "words")
-_DISPATCH_NUMBERS = ("number", "launch", "device", "stream", "thread", "shared_bytes", "waves")
+Arguments = dict[str, tuple[int, Ints]]
+"""By name, their kind for the encoder, and the number of each row; -1: it has none."""
 
 
-def annotate(timeline: Timeline, shown: TrackEvents, interned: Interned) -> Annotations:
-    """Collect the arguments of all events; returns them with the arrows still missing."""
-    annotations = Annotations()
-    _add_payloads(timeline, shown, interned, annotations)
-    for flag, name in _SLICE_FLAGS.items():
-        rows = np.flatnonzero(timeline.slices["flags"] & int(flag))
-        annotations.add_flags(shown.of_slice[rows], interned.argument(name))
-    _add_waves(timeline, shown, interned, annotations)
-    for name in _DISPATCH_NUMBERS:
-        values = timeline.dispatches[name].astype(np.int64)
-        annotations.add_numbers(shown.of_dispatch, interned.argument(name), values)
-    for of_dispatch, name in _DISPATCH_FLAGS.items():
-        is_flagged = (timeline.dispatches["flags"] & int(of_dispatch)) != 0
-        annotations.add_flags(shown.of_dispatch[is_flagged], interned.argument(name))
+def slice_flag_names(interned: Interned) -> dict[int, int]:
+    """Return the number of each flag's name."""
+    return {int(flag): interned.argument(name) for flag, name in SLICE_FLAGS.items()}
+
+
+def wave_arguments(timeline: Timeline, waves: Columns) -> Arguments:
+    """Return what is told about waves."""
+    told: Arguments = {"dispatch": (NUMBER, timeline.dispatches["number"][waves["dispatch"]])}
+    _add_axes(told, "workgroup", waves["block"])
+    for name in WAVE_NUMBERS:
+        told[name] = NUMBER, waves[name]
+    for name in WAVE_COUNTS:
+        told[name] = NUMBER, _or_absent(waves[name])
+    _add_flags(told, WAVE_FLAGS, waves["flags"])
+    return told
+
+
+def dispatch_arguments(dispatches: Columns) -> Arguments:
+    """Return what is told about dispatches."""
+    told: Arguments = {name: (NUMBER, dispatches[name]) for name in DISPATCH_NUMBERS}
+    _add_flags(told, DISPATCH_FLAGS, dispatches["flags"])
     for name in ("grid", "block"):
-        sizes = timeline.dispatches[name]
-        _add_axes(annotations, interned, shown.of_dispatch, name, sizes)
-    return annotations
+        _add_axes(told, name, dispatches[name])
+    return told
 
 
-def add_arrows(timeline: Timeline, shown: TrackEvents, annotations: Annotations) -> None:
-    """Add the flows: to where a slice begins or, if that is before the arrow, to where it ends."""
-    source = shown.of_slice[timeline.flows["source"]]
-    begin = shown.of_slice[timeline.flows["destination"]]
-    end = shown.end_of_slice[timeline.flows["destination"]]
-    # A viewer draws an arrow from the earlier event to the later one.
-    annotations.add_flows(source, np.where(begin > source, begin, end))
+def as_columns(told: Arguments, interned: Interned) -> tuple[Columns, Ints]:
+    """Return COLUMN and the numbers, shape (rows, columns), as the encoder takes them."""
+    heads = [(interned.argument(name), kind) for name, (kind, _) in told.items()]
+    numbers = np.empty((len(next(iter(told.values()))[1]), len(told)), np.int64)
+    for place, (_, column) in enumerate(told.values()):
+        numbers[:, place] = column
+    return np.array(heads, COLUMN), numbers
 
 
-def _add_payloads(
-    timeline: Timeline, shown: TrackEvents, interned: Interned, annotations: Annotations
-) -> None:
-    for rows, events in (
-        (timeline.slices, shown.of_slice),
-        (timeline.instants, shown.of_instant),
-    ):
-        counts = rows["values"].astype(np.int64)
-        owner = np.repeat(np.arange(len(rows)), counts)
-        number = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-        names = [f"value_{n + 1}" if n else "value" for n in range(int(counts.max(initial=0)))]
-        iids = np.array([interned.argument(name) for name in names], np.int64)
-        values = timeline.values[rows["first_value"][owner] + number]
-        if len(owner):
-            annotations.add_payload(events[owner], iids[number], values)
-
-
-def _add_waves(
-    timeline: Timeline, shown: TrackEvents, interned: Interned, annotations: Annotations
-) -> None:
-    rows = np.flatnonzero(shown.of_wave >= 0)
-    waves, events = timeline.waves[rows], shown.of_wave[rows]
-    numbers = timeline.dispatches["number"][waves["dispatch"]].astype(np.int64)
-    annotations.add_numbers(events, interned.argument("dispatch"), numbers)
-    _add_axes(annotations, interned, events, "workgroup", waves["block"])
-    for name in _WAVE_NUMBERS:
-        annotations.add_numbers(events, interned.argument(name), waves[name].astype(np.int64))
-    for name in ("dropped", "overwritten", "side_words"):
-        has = np.flatnonzero(waves[name])
-        counts = waves[name][has].astype(np.int64)
-        annotations.add_numbers(events[has], interned.argument(name), counts)
-    for flag, name in _WAVE_FLAGS.items():
-        is_flagged = (waves["flags"] & int(flag)) != 0
-        annotations.add_flags(events[is_flagged], interned.argument(name))
-
-
-def _add_axes(
-    annotations: Annotations, interned: Interned, events: Ints, name: str, sizes: Columns
-) -> None:
+def _add_axes(told: Arguments, name: str, sizes: Columns) -> None:
     for axis in range(3):
-        argument = interned.argument(f"{name}.{'xyz'[axis]}")
-        annotations.add_numbers(events, argument, sizes[:, axis].astype(np.int64))
+        told[f"{name}.{'xyz'[axis]}"] = NUMBER, sizes[:, axis]
+
+
+def _add_flags(told: Arguments, names: Mapping[IntFlag, str], flags: Columns) -> None:
+    for flag, name in names.items():
+        told[name] = FLAG, _or_absent((flags & int(flag)) != 0)
+
+
+def _or_absent(counts: Columns) -> Ints:
+    return np.where(counts, counts.astype(np.int64), -1)

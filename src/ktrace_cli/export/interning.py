@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ktrace_cli.code_object.names import display_name
-from ktrace_cli.export.protobuf import Ints, message, number, text
-from ktrace_cli.export.track_events import Names
-from ktrace_cli.model import NONE, SliceFlag, Timeline
+from ktrace_cli.export.protobuf import message, number, text
+from ktrace_cli.model import NONE, Timeline
+from ktrace_cli.timeline.segments import Ints
 
 _EVENT_NAMES, _ARGUMENT_NAMES = 2, 3
+_STRINGS_PER_MESSAGE = 4096
 
 
 @dataclass
@@ -19,6 +21,7 @@ class Interned:
     """The tables of one sequence; numbers count from 1."""
 
     _rows: dict[int, dict[str, int]] = field(default_factory=dict)
+    _told: dict[int, int] = field(default_factory=dict)
 
     def event_name(self, name: str) -> int:
         """Return the number of a slice's name."""
@@ -28,20 +31,40 @@ class Interned:
         """Return the number of an argument's name."""
         return self._number(_ARGUMENT_NAMES, name)
 
+    @property
+    def arguments(self) -> int:
+        """How many arguments have a number: the largest one."""
+        return len(self._rows.get(_ARGUMENT_NAMES, ()))
+
     def _number(self, table: int, name: str) -> int:
         rows = self._rows.setdefault(table, {})
         return rows.setdefault(name, len(rows) + 1)
 
-    def encode(self) -> bytes:
-        """Return the fields of an InternedData message."""
-        return b"".join(
-            message(table, number(1, iid), text(2, name))
-            for table, rows in sorted(self._rows.items())
-            for name, iid in rows.items()
-        )
+    def take_new(self) -> Iterator[bytes]:
+        """Yield the fields of InternedData messages with all strings that were not told yet."""
+        for table, rows in sorted(self._rows.items()):
+            entries = list(rows.items())[self._told.get(table, 0) :]
+            self._told[table] = len(rows)
+            for first in range(0, len(entries), _STRINGS_PER_MESSAGE):
+                yield b"".join(
+                    message(table, number(1, iid), text(2, name))
+                    for name, iid in entries[first : first + _STRINGS_PER_MESSAGE]
+                )
 
 
-def name_everything(timeline: Timeline, interned: Interned, *, by_kernel: bool) -> Names:
+@dataclass(frozen=True)
+class SliceNames:
+    """The numbers of what slices are called."""
+
+    of_event: Ints
+    """Per row of Timeline.events."""
+    of_running: Ints
+    """Per row of Timeline.events: what is said where its dispatch was still running."""
+    of_wave: Ints
+    of_dispatch: Ints
+
+
+def name_slices(timeline: Timeline, interned: Interned, *, by_kernel: bool) -> SliceNames:
     """Give numbers to the names of events, waves and dispatches.
 
     Args:
@@ -50,21 +73,17 @@ def name_everything(timeline: Timeline, interned: Interned, *, by_kernel: bool) 
         by_kernel: a wave's slice is named after its kernel, else after its role.
     """
     of_event = [interned.event_name(event.name) for event in timeline.events]
-    kernels = [interned.event_name(display_name(k.mangled)) for k in timeline.kernels]
-    of_kernel = np.array(kernels, np.int64)
-    dispatches = [interned.event_name(f"dispatch {d}") for d in timeline.dispatches["number"]]
+    running = [interned.event_name(f"{event.name} (unfinished)") for event in timeline.events]
     if by_kernel:
-        of_wave = of_kernel[timeline.dispatches["kernel"]][timeline.waves["dispatch"]]
+        kernels = [interned.event_name(display_name(k.mangled)) for k in timeline.kernels]
+        of_wave = _ints(kernels)[timeline.dispatches["kernel"]][timeline.waves["dispatch"]]
     else:
         group = timeline.waves["group"]
-        roles = np.array([*of_event, interned.event_name("wave")], np.int64)
+        roles = _ints([*of_event, interned.event_name("wave")])
         of_wave = roles[np.where(group == NONE, len(of_event), group)]
-    running = _ints(of_event)
-    is_running = (timeline.slices["flags"] & SliceFlag.RUNNING) != 0
-    for row in np.unique(timeline.slices["event"][is_running]).tolist():
-        running[row] = interned.event_name(f"{timeline.events[row].name} (unfinished)")
-    return Names(_ints(of_event), running, of_wave, _ints(dispatches))
+    dispatches = [interned.event_name(f"dispatch {d}") for d in timeline.dispatches["number"]]
+    return SliceNames(_ints(of_event), _ints(running), of_wave, _ints(dispatches))
 
 
-def _ints(values: list[int]) -> Ints:
+def _ints(values: Sequence[int]) -> Ints:
     return np.array(values, np.int64)

@@ -1,44 +1,37 @@
-"""The model as a Perfetto trace: one sequence of packets, written in pieces."""
+"""The model as a Perfetto trace: one sequence of packets, written part by part."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ktrace_cli.errors import KtraceError
-from ktrace_cli.export.arguments import add_arrows, annotate
-from ktrace_cli.export.interning import Interned, name_everything
-from ktrace_cli.export.output import Sink
-from ktrace_cli.export.protobuf import (
-    Bytes,
-    Ints,
-    Rows,
-    interleave,
-    message,
-    number,
-    text,
-    varint,
-    varint_sizes,
+from ktrace_cli.export.arguments import (
+    as_columns,
+    dispatch_arguments,
+    slice_flag_names,
+    wave_arguments,
 )
-from ktrace_cli.export.track_events import END, order_events
-from ktrace_cli.export.tracks import PROCESS_TRACK, Track, TrackTree, plan_tracks
-from ktrace_cli.model import Columns, Timeline
+from ktrace_cli.export.arrows import find_arrow_ends
+from ktrace_cli.export.descriptors import (
+    clock_packet,
+    interned_packets,
+    process_packet,
+    sequence_packets,
+    track_packets,
+)
+from ktrace_cli.export.encoder import Batch, Encoder, Names, Piece, Spans, Tracks
+from ktrace_cli.export.encoder_layout import SPAN
+from ktrace_cli.export.interning import Interned, SliceNames, name_slices
+from ktrace_cli.export.output import Sink
+from ktrace_cli.export.space import ALONE, Space
+from ktrace_cli.export.tracks import GroupBy, Track, TrackTree, plan_tracks
+from ktrace_cli.model import Columns, Timeline, WaveFlag, join_parts
+from ktrace_cli.timeline.segments import Ints
 
-_PIECE = 250_000  # events; bounds the memory of one piece to about 30 MB
-_SEQUENCE = 75
-_CLEARED, _NEEDS_STATE = 1, 2  # sequence_flags
-_REALTIME, _MONOTONIC, _BOOTTIME = 1, 3, 6
-_DELTA_CLOCK = 64  # counts from the event before; its meaning is this sequence's own
-_EXPLICIT_ORDER, _NEVER_MERGE = 3, 2
-
-# Fields of TracePacket, then of TrackEvent, as they stand in front of each value.
-_PACKET = varint(1 << 3 | 2)
-_TIMESTAMP, _TRACK_EVENT = varint(8 << 3), varint(11 << 3 | 2)
-_SEQUENCE_FIELDS = number(10, _SEQUENCE) + number(13, _NEEDS_STATE)
-_TYPE, _TRACK, _NAME = varint(9 << 3), varint(11 << 3), varint(10 << 3)
+_DISPATCHES_PER_BATCH = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -49,126 +42,142 @@ class Written:
     instants: int
     arrows: int
     uses_slots: bool
-    """Tracks are hardware slots, because there are too many waves for a track each."""
+    """Tracks are hardware slots: there are too many waves for a track each, or it was asked for."""
+    next_space: Space
+    """What another timeline in the same trace may number."""
 
 
-def write_perfetto(timeline: Timeline, out: Sink) -> Written:
+def write_perfetto(
+    timeline: Timeline, out: Sink, space: Space = ALONE, group_by: GroupBy | None = None
+) -> Written:
     """Write `timeline` to `out`, uncompressed.
+
+    Traces of several timelines are written one after the other, each in a space of its own.
+
+    Args:
+        timeline: what is shown.
+        out: gets packets; they may stand behind those of others.
+        space: the numbers that are free, and where the timeline is shown.
+        group_by: what tracks are; None: hardware slots if there are very many waves.
 
     Raises:
         KtraceError: times before the host clock's zero.
     """
-    tree = plan_tracks(timeline)
+    tree = plan_tracks(timeline, space, group_by)
+    zero = _zero_ns(timeline, space)
+    out.write(process_packet(timeline, space))
+    for packets in track_packets(tree.all_tracks(timeline)):
+        out.write(packets)
+    out.write(sequence_packets(timeline, space, zero))
     interned = Interned()
-    names = name_everything(timeline, interned, by_kernel=tree.uses_slots)
-    shown = order_events(timeline, tree, names)
-    annotations = annotate(timeline, shown, interned)
-    add_arrows(timeline, shown, annotations)
-    tails, tail_sizes = annotations.per_event(len(shown.events))
-
-    zero = int(shown.events["ns"][0]) if len(shown.events) else 0
-    if zero < 0:
-        raise KtraceError(
-            "cannot write a Perfetto trace",
-            why=f"its first event is at {zero} ns of the host's clock, before that clock began",
-            fix="write text with `-f text`, and report the recording's clock samples",
-        )
-    out.write(_descriptors(timeline, tree))
-    out.write(_state(timeline, interned, zero))
-    for piece in _pieces(shown.events, tails, tail_sizes, zero):
-        out.write(piece)
+    slice_names = name_slices(timeline, interned, by_kernel=tree.uses_slots)
+    names = _name_arguments(timeline, slice_names, interned)
+    tracks = Tracks(space.first_uuid, tree.count, len(timeline.lanes))
+    reset = clock_packet(space, zero)
+    slices = instants = arrows = 0
+    with Encoder(names, tracks, space.first_sequence, zero, reset) as encoder:
+        for batch in _batches(timeline, tree, slice_names, interned, space.first_flow):
+            for piece in encoder.encode(batch):
+                _name_values(piece, names, interned)
+                out.write(interned_packets(space, interned))
+                for packets in track_packets(_lane_tracks(piece, tracks, timeline)):
+                    out.write(packets)
+                out.write(piece.content)
+            slices += len(batch.part.slices)
+            instants += len(batch.part.instants)
+            arrows += len(batch.part.flows)
     return Written(
-        slices=len(timeline.slices),
-        instants=len(timeline.instants),
-        arrows=len(timeline.flows),
+        slices=slices,
+        instants=instants,
+        arrows=arrows,
         uses_slots=tree.uses_slots,
+        next_space=Space(
+            first_uuid=tracks.stop,
+            first_sequence=space.first_sequence + 1,
+            first_flow=space.first_flow + arrows,
+            shows_clocks=False,
+        ),
     )
 
 
-def _descriptors(timeline: Timeline, tree: TrackTree) -> bytes:
-    parents = {track.parent for track in tree.tracks}
-    packets = [_process(timeline)]
-    packets += [_track(track, is_parent=track.uuid in parents) for track in tree.tracks]
-    return b"".join(packets)
+def _zero_ns(timeline: Timeline, space: Space) -> int:
+    """Return the first time that is shown, which the clock of the sequence counts from."""
+    is_shown = (timeline.waves["flags"] & WaveFlag.TORN) == 0
+    begins = [timeline.dispatches["begin_ns"], timeline.waves["begin_ns"][is_shown]]
+    zero = min((int(times.min()) for times in begins if len(times)), default=0)
+    if zero + space.shift_ns < 0:
+        raise KtraceError(
+            "cannot write a Perfetto trace",
+            why=f"its first event is at {zero + space.shift_ns} ns of the host's clock,"
+            " before that clock began",
+            fix="write text with `-f text`, and report the recording's clock samples",
+        )
+    return zero
 
 
-def _process(timeline: Timeline) -> bytes:
-    process = timeline.process
-    arguments = process.arguments if process else ()
-    if process is None or process.pid == 0:  # Perfetto's process 0 is the idle task
-        name = shlex.join(arguments) if arguments else "unknown process"
-        return message(1, message(60, number(1, PROCESS_TRACK), text(2, name)))
-    fields = [number(1, process.pid)]
-    fields += [text(2, argument) for argument in arguments]
-    fields.append(text(6, arguments[0] if arguments else "unknown process"))
-    if any(device.is_software for device in timeline.devices):
-        fields.append(text(8, "modelled time: software device"))
-    return message(1, message(60, number(1, PROCESS_TRACK), message(3, *fields)))
+def _name_arguments(timeline: Timeline, slice_names: SliceNames, interned: Interned) -> Names:
+    """Give numbers to all arguments; those of payloads come last, as there is no end of them."""
+    for told in (
+        wave_arguments(timeline, timeline.waves[:0]),
+        dispatch_arguments(timeline.dispatches[:0]),
+    ):
+        as_columns(told, interned)
+    return Names(
+        of_event=slice_names.of_event.astype(np.uint32),
+        of_running=slice_names.of_running.astype(np.uint32),
+        flags=slice_flag_names(interned),
+        first_value=interned.argument("value"),
+    )
 
 
-def _track(track: Track, *, is_parent: bool) -> bytes:
-    fields = [
-        number(1, track.uuid),
-        text(2, track.name),
-        number(5, track.parent),
-        number(12, track.rank),
-        number(15, _NEVER_MERGE),
-    ]
-    if is_parent:
-        fields.append(number(11, _EXPLICIT_ORDER))
-    return message(1, message(60, *fields))
+def _name_values(piece: Piece, names: Names, interned: Interned) -> None:
+    """Name the payloads that an event of this piece is the first one to have."""
+    while interned.arguments - names.first_value + 1 < piece.most_values:
+        interned.argument(f"value_{interned.arguments - names.first_value + 2}")
 
 
-def _state(timeline: Timeline, interned: Interned, zero: int) -> bytes:
-    """Return what events refer to: that the sequence begins, clocks, defaults, names."""
-    sequence = number(10, _SEQUENCE)
-    clear = message(1, sequence, number(13, _CLEARED), number(87, 1))
-    clocks = [_clock(_BOOTTIME, zero), _clock(_DELTA_CLOCK, 0, number(3, 1))]
-    process = timeline.process
-    if process is not None:
-        since = zero - process.boottime_ns
-        for clock, at in ((_MONOTONIC, process.monotonic_ns), (_REALTIME, process.realtime_ns)):
-            if at and at + since >= 0:
-                clocks.append(_clock(clock, at + since))
-    snapshot = message(1, _SEQUENCE_FIELDS, message(6, *clocks))
-    defaults = message(59, number(58, _DELTA_CLOCK))
-    return clear + snapshot + message(1, _SEQUENCE_FIELDS, defaults, message(12, interned.encode()))
+def _lane_tracks(piece: Piece, tracks: Tracks, timeline: Timeline) -> Iterator[Track]:
+    for uuid in piece.new_tracks:
+        owner, lane = tracks.lane_of(uuid)
+        yield Track(uuid, timeline.lanes[lane], owner, rank=lane)
 
 
-def _clock(clock: int, at: int, *fields: bytes) -> bytes:
-    return message(1, number(1, clock), number(2, at), *fields)
+def _batches(
+    timeline: Timeline,
+    tree: TrackTree,
+    names: SliceNames,
+    interned: Interned,
+    first_flow: int,
+) -> Iterator[Batch]:
+    """Yield dispatches, then waves with what they hold, each in order of their rows.
+
+    Waves that use a track in turn are in this order, too: see slots.fit_slots.
+    """
+    nothing = join_parts([])
+    for first in range(0, len(timeline.dispatches), _DISPATCHES_PER_BATCH):
+        rows = np.arange(first, min(first + _DISPATCHES_PER_BATCH, len(timeline.dispatches)))
+        dispatches = timeline.dispatches[rows]
+        told = dispatch_arguments(dispatches)
+        spans = _spans(rows, dispatches, tree.of_dispatch, names.of_dispatch)
+        yield Batch(Spans(spans, *as_columns(told, interned)), nothing, None)
+    last = -1
+    for part in timeline.parts():
+        rows = part.wave_rows
+        if len(rows) and rows[0] <= last:
+            raise ValueError("parts are not in order of their waves")
+        last = int(rows[-1]) if len(rows) else last
+        waves = timeline.waves[rows]
+        spans = _spans(rows, waves, tree.of_wave, names.of_wave)
+        told = wave_arguments(timeline, waves)
+        arrows = find_arrow_ends(part, first_flow)
+        first_flow += len(part.flows)
+        yield Batch(Spans(spans, *as_columns(told, interned)), part, arrows)
 
 
-def _pieces(events: Columns, tails: Bytes, tail_sizes: Ints, zero: int) -> Iterator[bytes]:
-    deltas = np.diff(events["ns"], prepend=zero)
-    tail_ends = np.append(0, np.cumsum(tail_sizes))
-    for first in range(0, len(events), _PIECE):
-        rows = slice(first, min(first + _PIECE, len(events)))
-        tail = tails[tail_ends[rows.start] : tail_ends[rows.stop]]
-        yield _encode(events[rows], deltas[rows], tail, tail_sizes[rows]).tobytes()
-
-
-def _encode(events: Columns, delta: Ints, tails: Bytes, tail_sizes: Ints) -> Bytes:
-    """Return the packets of some events, each with its tail of arguments."""
-    track, name = events["track"], events["name"]
-    has_name = events["type"] != END
-    event_sizes = 3 + varint_sizes(track) + tail_sizes
-    event_sizes += np.where(has_name, 1 + varint_sizes(name), 0)
-    packet_sizes = 1 + varint_sizes(delta) + len(_SEQUENCE_FIELDS)
-    packet_sizes += 1 + varint_sizes(event_sizes) + event_sizes
-
-    rows = Rows(len(events))
-    rows.constant(_PACKET)
-    rows.varint(packet_sizes)
-    rows.constant(_TIMESTAMP)
-    rows.varint(delta)
-    rows.constant(_SEQUENCE_FIELDS + _TRACK_EVENT)
-    rows.varint(event_sizes)
-    rows.constant(_TYPE)
-    rows.varint(events["type"])
-    rows.constant(_TRACK)
-    rows.varint(track)
-    rows.constant(_NAME, has_name)
-    rows.varint(name, has_name)
-    heads, head_sizes = rows.flatten()
-    return interleave(heads, head_sizes, tails, tail_sizes)
+def _spans(rows: Ints, times: Columns, tracks: Ints, names: Ints) -> Columns:
+    spans = np.empty(len(rows), SPAN)
+    spans["row"] = rows
+    spans["track"], spans["name"] = tracks[rows], names[rows]
+    for name in ("begin_ns", "end_ns"):
+        spans[name] = times[name]
+    return spans

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntFlag
+from functools import cache
 
 import numpy as np
 
 from ktrace_cli.export.output import Sink
-from ktrace_cli.export.values import Value, to_python
-from ktrace_cli.model import NONE, Columns, SliceFlag, Timeline, WaveFlag
+from ktrace_cli.export.records import Written, flag_names, kind_name, pieces, records_of, role_of
+from ktrace_cli.export.values import payloads, show
+from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline, WaveFlag
 from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.timeline.select import zero_ns
-from ktrace_cli.trace_file.layout import Kind
 
 COLUMNS = (
     "dispatch",
@@ -33,18 +33,23 @@ COLUMNS = (
 )
 
 
-def write_text(timeline: Timeline, out: Sink) -> None:
+def write_text(timeline: Timeline, out: Sink) -> Written:
     """Write tab-separated lines: column names, then records wave by wave; comments begin with `#`.
 
-    `begin_ns` counts from the `# zero_ns` line, `begin_ticks` from the begin of the wave.
+    `begin_ns` counts from the `# zero_ns` line, `begin_ticks` from the begin of the wave. In
+    cycles, these are `begin_cycles` and `# zero_cycles`.
     """
     zero = zero_ns(timeline) if len(timeline.dispatches) else 0
     for line in _head(timeline, zero):
         out.write(f"{line}\n".encode())
-    for lines in _records(timeline, zero):
-        out.write("".join(f"{line}\n" for line in lines).encode())
-    for line in _flows(timeline):
-        out.write(f"{line}\n".encode())
+    rows = _Rows(timeline, zero)
+    for part in timeline.parts():
+        for lines in rows.lines(part):
+            out.write("".join(lines).encode())
+    if timeline.edges:
+        for part in timeline.parts():
+            out.write("".join(_flows(timeline, part)).encode())
+    return rows.written
 
 
 def _head(timeline: Timeline, zero: int) -> Iterator[str]:
@@ -52,111 +57,105 @@ def _head(timeline: Timeline, zero: int) -> Iterator[str]:
     for device in timeline.devices:
         times = "modelled times (software device)" if device.is_software else "measured times"
         yield f"# device {device.device} {device.target}: {times}"
-    yield f"# zero_ns {zero}"
+    yield f"# zero_{timeline.unit} {zero}"
     if filtered := count_filtered(timeline.dispatches):
         yield f"# filtered {filtered} of {len(timeline.dispatches)} dispatches"
     for name, count in timeline.losses.counted().items():
         yield f"# loss {name} {count}"
-    yield "\t".join(COLUMNS)
+    yield "\t".join(COLUMNS).replace("_ns", f"_{timeline.unit}")
 
 
-def _flows(timeline: Timeline) -> Iterator[str]:
-    for flow in timeline.flows:
+def _flows(timeline: Timeline, part: Part) -> Iterator[str]:
+    for flow in part.flows:
         edge = timeline.edges[flow["edge"]]
         source, destination = (
-            _slice_place(timeline, int(flow[end])) for end in ("source", "destination")
+            _slice_place(timeline, part.slices[flow[end]]) for end in ("source", "destination")
         )
         names = f"{_clean(edge.source)} -> {_clean(edge.destination)}"
-        yield f"# flow {names}: {source} -> {destination}"
+        yield f"# flow {names}: {source} -> {destination}\n"
 
 
-def _slice_place(timeline: Timeline, row: int) -> str:
-    of = timeline.slices[row]
+def _slice_place(timeline: Timeline, of: Columns) -> str:
     wave = timeline.waves[of["wave"]]
     number = timeline.dispatches["number"][wave["dispatch"]]
     ticks = of["begin_ticks"] - wave["begin_ticks"]
     return f"dispatch {number} block {_block(wave)} wave {wave['wave']} tick {ticks}"
 
 
-def _records(timeline: Timeline, zero: int) -> Iterator[list[str]]:
-    slices, instants = timeline.slices, timeline.instants
-    numbers = np.arange(len(timeline.waves) + 1)
-    first_slice = np.searchsorted(slices["wave"], numbers)
-    first_instant = np.searchsorted(instants["wave"], numbers)
-    for number, wave in enumerate(timeline.waves):
-        dispatch = timeline.dispatches[wave["dispatch"]]
-        kernel = timeline.kernels[dispatch["kernel"]].name
-        place = f"{dispatch['number']}\t{dispatch['device']}\t{_clean(kernel)}"
-        prefix = f"{place}\t{_block(wave)}\t{wave['wave']}"
-        rows = [
-            (int(s["begin_ticks"]), _slice_line(timeline, s, wave, zero))
-            for s in slices[first_slice[number] : first_slice[number + 1]]
-        ]
-        rows += [
-            (int(i["ticks"]), _instant_line(timeline, i, wave, zero))
-            for i in instants[first_instant[number] : first_instant[number + 1]]
-        ]
-        rows.sort(key=lambda row: row[0])
-        lines = [_wave_line(timeline, wave, zero), *(line for _, line in rows)]
-        yield [f"{prefix}\t{line}" for line in lines]
+class _Rows:
+    """Formats lines. What is the same in many of them is formatted once."""
 
+    def __init__(self, timeline: Timeline, zero: int) -> None:
+        self._timeline = timeline
+        self._zero = zero
+        self.written = Written()
+        self._flags = flag_names(SliceFlag)
+        self._wave_flags = flag_names(WaveFlag)
+        names = [f"{kind_name(event)}\t{_clean(event.name)}" for event in timeline.events]
+        lanes = [_clean(lane) for lane in timeline.lanes]
+        self._head = cache(lambda event, lane: f"{names[event]}\t{lanes[lane]}")
+        self._mark_head = cache(lambda event: f"{names[event]}\t")
 
-def _wave_line(timeline: Timeline, wave: Columns, zero: int) -> str:
-    group = timeline.events[wave["group"]].name if wave["group"] != NONE else ""
-    ticks = wave["end_ticks"] - wave["begin_ticks"]
-    begin, duration = wave["begin_ns"] - zero, wave["end_ns"] - wave["begin_ns"]
-    place = f"xcc={wave['xcc']} se={wave['se']} cu={wave['cu']} simd={wave['simd']}"
-    counts = f"words={wave['words']} side={wave['side_words']} dropped={wave['dropped']}"
-    flags = _flags(WaveFlag(int(wave["flags"])))
-    columns = f"{begin}\t{duration}\t0\t{ticks}\t{flags}"
-    return f"wave\t{_clean(group)}\t\t\t{columns}\t{place} slot={wave['hardware_slot']} {counts}"
+    def lines(self, part: Part) -> Iterator[list[str]]:
+        """Yield the lines of a part: those of a wave, then of the next one."""
+        records = records_of(part)
+        self.written.add(records)
+        # A wave without a record has a line as well.
+        places = self._waves(part.wave_rows)
+        at = 0
+        for piece in pieces(records):
+            lines: list[str] = []
+            of = np.searchsorted(part.wave_rows, piece["wave"])
+            for row, line in zip(of.tolist(), self._records(part, piece), strict=True):
+                while at <= row:
+                    lines.append(places[at][1])
+                    at += 1
+                lines.append(places[row][0] + line)
+            yield lines
+        yield [line for _, line in places[at:]]
 
+    def _records(self, part: Part, records: Columns) -> Iterator[str]:
+        waves = records["wave"]
+        tails: list[str] = ["\n"] * len(records)
+        for row, values in payloads(records, part.values).items():
+            tails[row] = ",".join(map(show, values)) + "\n"
+        flags = self._flags
+        for event, lane, depth, begin, ns, tick, ticks, flag, tail in zip(
+            *(records[name].tolist() for name in ("event", "lane", "depth")),
+            (records["begin_ns"] - self._zero).tolist(),
+            records["ns"].tolist(),
+            (records["begin_ticks"] - self._timeline.waves["begin_ticks"][waves]).tolist(),
+            *(records[name].tolist() for name in ("ticks", "flags")),
+            tails,
+            strict=True,
+        ):
+            if lane == NONE:
+                yield f"{self._mark_head(event)}\t\t{begin}\t0\t{tick}\t0\t\t{tail}"
+            else:
+                head = f"{self._head(event, lane)}\t{depth}"
+                yield f"{head}\t{begin}\t{ns}\t{tick}\t{ticks}\t{flags(flag)}\t{tail}"
 
-def _slice_line(timeline: Timeline, row: Columns, wave: Columns, zero: int) -> str:
-    event = timeline.events[row["event"]]
-    columns = (
-        Kind(event.kind).name.lower(),
-        _clean(event.name),
-        _clean(timeline.lanes[row["lane"]]),
-        row["depth"],
-        row["begin_ns"] - zero,
-        row["ns"],
-        row["begin_ticks"] - wave["begin_ticks"],
-        row["ticks"],
-        _flags(SliceFlag(int(row["flags"]))),
-        _values(timeline, row),
-    )
-    return "\t".join(str(column) for column in columns)
+    def _waves(self, rows: Columns) -> list[tuple[str, str]]:
+        """Return how the lines of each wave begin, and the line that is its own."""
+        timeline = self._timeline
+        found = []
+        for wave in timeline.waves[rows]:
+            dispatch = timeline.dispatches[wave["dispatch"]]
+            kernel = _clean(timeline.kernels[dispatch["kernel"]].name)
+            place = f"{dispatch['number']}\t{dispatch['device']}\t{kernel}"
+            prefix = f"{place}\t{_block(wave)}\t{wave['wave']}\t"
+            found.append((prefix, f"{prefix}{self._wave_line(wave)}\n"))
+        return found
 
-
-def _instant_line(timeline: Timeline, row: Columns, wave: Columns, zero: int) -> str:
-    event = timeline.events[row["event"]]
-    columns = (
-        Kind.MARK.name.lower(),
-        _clean(event.name),
-        "",
-        "",
-        row["ns"] - zero,
-        0,
-        row["ticks"] - wave["begin_ticks"],
-        0,
-        "",
-        _values(timeline, row),
-    )
-    return "\t".join(str(column) for column in columns)
-
-
-def _values(timeline: Timeline, row: Columns) -> str:
-    first, count = int(row["first_value"]), int(row["values"])
-    return ",".join(_show(value) for value in to_python(timeline.values[first : first + count]))
-
-
-def _show(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _flags(flags: IntFlag) -> str:
-    return ",".join((flag.name or "").lower() for flag in type(flags) if flag in flags)
+    def _wave_line(self, wave: Columns) -> str:
+        role = _clean(role_of(self._timeline, wave))
+        ticks = wave["end_ticks"] - wave["begin_ticks"]
+        begin, duration = wave["begin_ns"] - self._zero, wave["end_ns"] - wave["begin_ns"]
+        place = f"xcc={wave['xcc']} se={wave['se']} cu={wave['cu']} simd={wave['simd']}"
+        counts = f"words={wave['words']} side={wave['side_words']} dropped={wave['dropped']}"
+        flags = self._wave_flags(int(wave["flags"]))
+        columns = f"{begin}\t{duration}\t0\t{ticks}\t{flags}"
+        return f"wave\t{role}\t\t\t{columns}\t{place} slot={wave['hardware_slot']} {counts}"
 
 
 def _block(wave: Columns) -> str:

@@ -158,7 +158,9 @@ class Builder:
 def _placed_flows(flows: Columns, place: Ints) -> Columns:
     for end in ("source", "destination"):
         flows[end] = place[flows[end]]
-    return flows[(flows["source"] != NONE) & (flows["destination"] != NONE)]
+    is_kept = (flows["source"] != NONE) & (flows["destination"] != NONE)
+    flows = flows.compress(is_kept)
+    return flows[np.lexsort((flows["destination"], flows["source"]))]
 
 
 def joined_by_correlation(calls: Ints, call_keys: Ints, work: Ints, work_keys: Ints) -> Columns:

@@ -1,4 +1,4 @@
-"""What another tool recorded, as columns: calls, kernels and copies on tracks, and what was repaired.
+"""What another tool recorded, as columns: calls, kernels and copies on tracks; repairs as counts.
 
 Times are integer nanoseconds of the clock that the trace names. NONE (-1) means "no such row".
 """
@@ -19,7 +19,6 @@ class Clock(Enum):
     """What a trace's times count from; the value says it in words."""
 
     BOOTTIME = "CLOCK_BOOTTIME"
-    MONOTONIC = "CLOCK_MONOTONIC"
     REALTIME = "CLOCK_REALTIME"
     UNKNOWN = "a clock that it does not name"
 
@@ -120,9 +119,7 @@ class Repairs:
         "file ends in the middle: it is read up to its last whole record",
         "files end in the middle: they are read up to their last whole record",
     )
-    no_times: int = _count(
-        "row has no time and is left out", "rows have no time and are left out"
-    )
+    no_times: int = _count("row has no time and is left out", "rows have no time and are left out")
     swapped_times: int = _count(
         "row ends before it begins: its times are exchanged",
         "rows end before they begin: their times are exchanged",
@@ -132,10 +129,6 @@ class Repairs:
     )
     stray_ends: int = _count(
         "end has no begin and is left out", "ends have no begin and are left out"
-    )
-    fractions: int = _count(
-        "time is finer than a nanosecond and is rounded",
-        "times are finer than a nanosecond and are rounded",
     )
     uncut_kernels: int = _count(
         "kernel was cut where it overlaps another: its own times are shown",
@@ -155,6 +148,10 @@ class Repairs:
     )
     loose_flows: int = _count(
         "arrow has one end only and is left out", "arrows have one end only and are left out"
+    )
+    recorder_losses: int = _count(
+        "piece did not fit the recorder's buffer and is not in the file",
+        "pieces did not fit the recorder's buffer and are not in the file",
     )
     not_shown: int = _count(
         "record is of a kind that is not shown", "records are of kinds that are not shown"

@@ -1,4 +1,4 @@
-"""Where the native libraries are, and a folder of links to them that the dynamic loader can use."""
+"""A folder of links to the native libraries that the dynamic loader can use."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from ktrace_cli.errors import ExitStatus, KtraceError
+from ktrace_cli.libraries import native_library
 
 INTERPOSER = "libktrace_preload.so"
 REFUSED_KERNELS = "refused_kernels"  # a file in the session's folder, of the interposer
@@ -47,23 +47,6 @@ class Session:
         return self.rocm / "lib" / SOFTWARE_DEVICE
 
 
-def native_library(name: str) -> Path:
-    """Find a native library of this installation.
-
-    Raises:
-        KtraceError: the installation has none.
-    """
-    for folder in (os.environ.get("KTRACE_NATIVE_DIR"), str(files("ktrace_cli") / "native")):
-        if folder and (path := Path(folder, name)).is_file():
-            return path.resolve()
-    raise KtraceError(
-        f"this installation of ktrace has no {name}",
-        why="its native part was not built",
-        fix="in a clone: `pip install --force-reinstall .`; Linux on x86-64 only",
-        status=ExitStatus.RUN_FAILED,
-    )
-
-
 @contextmanager
 def make_session(*, software_device: bool) -> Iterator[Session]:
     """Make the folder of a run, with links instead of copies, for as long as the run lasts.
@@ -75,9 +58,9 @@ def make_session(*, software_device: bool) -> Iterator[Session]:
     Raises:
         KtraceError: the installation is not whole, or there is no room for temporary files.
     """
-    libraries = [native_library(INTERPOSER)]
+    libraries = [native_library(INTERPOSER, ExitStatus.RUN_FAILED)]
     if software_device:
-        libraries.append(native_library(SOFTWARE_DEVICE))
+        libraries.append(native_library(SOFTWARE_DEVICE, ExitStatus.RUN_FAILED))
     session = Session(Path(tempfile.mkdtemp(prefix="ktrace-", dir=_temporary_folder())))
     try:
         session.interposer.symlink_to(libraries[0])

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ktrace_cli.model import DISPATCH, Columns, Device, Losses, Process, Timeline
-from ktrace_cli.timeline.batch import Decoder
+from ktrace_cli.timeline.batch import make_decoder
 from ktrace_cli.timeline.clock import fit_clock
 from ktrace_cli.timeline.host_clock import HostClock, fit_host_clock
 from ktrace_cli.timeline.join import keep_used, set_wave_times
-from ktrace_cli.timeline.lanes import LaneTable
 from ktrace_cli.timeline.losses import (
     count_missing_waves,
     count_out_of_window,
@@ -37,17 +36,17 @@ def build_timeline(recording: Recording) -> Timeline:
     """
     names = read_names(recording)
     records = tuple(d for d in recording.dispatches if _is_readable(recording, d))
-    decoder = Decoder(records, names, LaneTable(), recording.data)
-    found = scan(decoder)
+    decoder = make_decoder(records, names, recording.data)
+    found = scan(decoder, names, records)
     waves, dispatches = found.waves, _dispatches(records, names)
     host_clocks = _host_clocks(recording, records)
     device = dispatches["device"][waves["dispatch"]].astype(np.int64)
     clock = fit_clock(found.anchors, waves, device, host_clocks)
     set_wave_times(waves, dispatches, clock)
     keep_waves_open(dispatches, waves)
-    lane_names, lane_place = decoder.lanes.sorted()
     events, event_place = keep_used(names.events, found.is_used, waves)
-    parts = Parts(decoder, clock, lane_place, event_place, events, names.edges, dispatches, waves)
+    decoder.reader.arrange(event_place[:-1], found.lane_place)
+    parts = Parts(decoder, clock, found.counts, events, names.edges, dispatches, waves)
 
     losses = _count_before(recording, records, names)
     losses.update(found.losses)
@@ -65,7 +64,7 @@ def build_timeline(recording: Recording) -> Timeline:
         devices=_devices(recording),
         kernels=names.kernels,
         events=events,
-        lanes=lane_names,
+        lanes=found.lanes,
         edges=names.edges,
         dispatches=dispatches,
         waves=waves,

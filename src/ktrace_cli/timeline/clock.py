@@ -117,7 +117,7 @@ def _skews(ticks: Ints, ns: Ints, xcc: Ints, rate: float | None) -> tuple[tuple[
     """
     if not rate:
         return ()
-    middle = int(ns.min()) + int(ns.max() - ns.min()) // 2
+    middle = (int(ns.min()) + int(ns.max())) // 2
     numbers = np.unique(xcc)
     at_middle = []
     for number in numbers:

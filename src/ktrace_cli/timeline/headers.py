@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ktrace_cli.model import NONE, WAVE, Columns, WaveFlag
-from ktrace_cli.timeline.segments import join_rows
+from ktrace_cli.model import NONE, WAVE, Columns, Flags, WaveFlag
+from ktrace_cli.timeline import native
+from ktrace_cli.timeline.native import ReaderFlag
+from ktrace_cli.timeline.segments import Ints, join_rows
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.layout import DispatchFlag
 from ktrace_cli.trace_file.recording import DispatchRecord
@@ -25,84 +27,124 @@ _HW_ID_PLACE = np.uint32(0xFF3F)
 
 @dataclass(frozen=True)
 class Headers:
-    """The waves of some dispatches, as the device wrote them, and as the model wants them."""
+    """The waves of some dispatches: by dispatch, workgroup in order of launch, wave."""
 
     waves: Columns
-    """model.WAVE; without nanoseconds and groups."""
-    raw: NDArray[Any]
-    """layout.WAVE_HEADER, one per row of `waves`."""
-    extents: NDArray[Any]
-    """layout.WAVE_EXTENT, one per row of `waves`."""
-    region_words: NDArray[np.int64]
-    """Words of each wave's region, its header included."""
-    is_eager: NDArray[np.bool_]
-    """Waves all of whose words are side words."""
-    is_ring: NDArray[np.bool_]
-    """Waves whose main words have the upper half of the region, again and again."""
+    """model.WAVE; without nanoseconds, groups and what words tell."""
+    words: Columns
+    """native.WAVE: where each wave's words are, and what its reader must know."""
+    realtime: NDArray[np.int64]
+    """Begin and end of each wave on the reference clock, shape (waves, 2)."""
 
     @property
-    def side_end(self) -> NDArray[np.int64]:
-        """Number of the word behind the side words."""
-        return np.where(self.is_ring, self.region_words // 2, self.region_words)
-
-    @property
-    def is_torn(self) -> NDArray[np.bool_]:
+    def is_torn(self) -> Flags:
         """Waves whose header contradicts itself."""
         return np.asarray((self.waves["flags"] & WaveFlag.TORN) != 0)
 
     @property
-    def is_ended(self) -> NDArray[np.bool_]:
+    def is_ended(self) -> Flags:
         """Waves that wrote their end."""
         return np.asarray((self.waves["flags"] & (WaveFlag.TORN | WaveFlag.UNFINISHED)) == 0)
 
 
-def read_headers(dispatches: Sequence[DispatchRecord], first: int) -> Headers:
-    """Read the wave headers of `dispatches`.
+def read_headers(dispatches: Sequence[DispatchRecord], kernels: Sequence[int]) -> Headers:
+    """Read the wave headers of `dispatches`; `kernels` are the rows of their kernels."""
+    parts = [
+        _read_dispatch(row, dispatch, kernel)
+        for row, (dispatch, kernel) in enumerate(zip(dispatches, kernels, strict=True))
+    ]
+    words = join_rows(native.WAVE, (part.words for part in parts))
+    words["row"] = np.arange(len(words))
+    return Headers(
+        waves=join_rows(WAVE, (part.waves for part in parts)),
+        words=words,
+        realtime=np.concatenate([np.zeros((0, 2), np.int64), *(part.realtime for part in parts)]),
+    )
 
-    Args:
-        dispatches: what Timeline.dispatches holds from row `first` on.
-        first: that row.
-    """
-    counts = [len(dispatch.headers) for dispatch in dispatches]
-    raw = join_rows(layout.WAVE_HEADER, (d.headers for d in dispatches))
-    extents = join_rows(layout.WAVE_EXTENT, (d.extents for d in dispatches))
-    of = np.repeat(np.arange(len(dispatches)), counts)
-    records = np.array([d.record for d in dispatches], layout.DISPATCH)
-    region_words = (np.int64(1) << records["region_log2"].astype(np.int64)) // 8
+
+def _read_dispatch(row: int, dispatch: DispatchRecord, kernel: int) -> Headers:
+    raw, extents, record = dispatch.headers, dispatch.extents, dispatch.record
+    block = raw["block"]
+    # In direct mode this is the order of slots; claimed ones tell who came first.
+    order = np.lexsort((extents["slot"], raw["wave"], block[:, 0], block[:, 1], block[:, 2]))
+    raw, kept = raw[order], _kept_words(extents)
+    first = int(dispatch.words.ctypes.data)
+    extents, offsets = extents[order], (np.cumsum(kept) - kept)[order]
 
     waves = np.zeros(len(raw), WAVE)
-    waves["dispatch"] = of + first
-    waves["slot"] = extents["slot"]
-    waves["block"] = raw["block"]
-    waves["wave"] = raw["wave"]
-    waves["group"] = NONE
-    waves["begin_ticks"] = raw["memtime_begin"].astype(np.int64)
-    waves["end_ticks"] = raw["memtime_end"].astype(np.int64)
+    waves["dispatch"], waves["group"] = row, NONE
+    waves["slot"], waves["block"], waves["wave"] = extents["slot"], raw["block"], raw["wave"]
+    is_torn = _is_torn(raw, record) | _is_too_large(extents, record)
+    _set_clocks(waves, raw, is_torn)
     _read_place(waves, raw)
+    _count_lost_words(waves, raw, record, is_torn)
+    _set_flags(waves, raw, is_torn)
 
-    is_torn = _is_torn(raw, records[of], region_words[of])
-    is_begun = ~is_torn & (raw["state"] == layout.WaveState.BEGUN)
-    waves["end_ticks"][is_begun] = waves["begin_ticks"][is_begun]
-    waves["begin_ticks"][is_torn] = 0
-    waves["end_ticks"][is_torn] = 0
-    is_ring = (records["flags"][of] & DispatchFlag.RING) != 0
-    main, side = _attempted_words(raw, region_words[of], is_ring)
-    room = np.where(is_ring, region_words[of] // 2, region_words[of]) - HEADER_WORDS
-    dropped = np.maximum(np.where(is_ring, 0, main) + side - room, 0)
+    words = np.zeros(len(raw), native.WAVE)
+    words["words"] = first + offsets * layout.WORD.itemsize
+    words["main_words"], words["side_words"] = extents["main_words"], extents["side_words"]
+    words["region_words"] = _region_words(record)
+    words["main_cursor"], words["kernel"] = raw["main_cursor"], kernel
+    words["begin_ticks"], words["end_ticks"] = waves["begin_ticks"], waves["end_ticks"]
+    is_eager = bool(record["flags"] & DispatchFlag.EAGER)
+    words["flags"] = waves["flags"]
+    words["flags"] |= ReaderFlag.EAGER * is_eager | ReaderFlag.RING * dispatch.is_ring
+    names = ("realtime_begin", "realtime_end")
+    realtime = np.column_stack([raw[name].astype(np.int64) for name in names])
+    return Headers(waves, words, realtime)
+
+
+def _kept_words(extents: NDArray[Any]) -> Ints:
+    return np.asarray(extents["main_words"].astype(np.int64) + extents["side_words"])
+
+
+def _region_words(record: np.void) -> int:
+    return (1 << int(record["region_log2"])) // layout.WORD.itemsize
+
+
+def _room(record: np.void) -> int:
+    """Return how many words fit a region, or the lower half of a ring's."""
+    words = _region_words(record)
+    return (words // 2 if record["flags"] & DispatchFlag.RING else words) - HEADER_WORDS
+
+
+def _set_clocks(waves: Columns, raw: NDArray[Any], is_torn: Flags) -> None:
+    is_ended = raw["state"] == layout.WaveState.ENDED
+    begin = np.where(is_torn, 0, raw["memtime_begin"].astype(np.int64))
+    end = np.where(is_torn, 0, raw["memtime_end"].astype(np.int64))
+    waves["begin_ticks"], waves["end_ticks"] = begin, np.where(is_ended, end, begin)
+
+
+def _count_lost_words(waves: Columns, raw: NDArray[Any], record: np.void, is_torn: Flags) -> None:
+    """Count words that did not fit, and those in whose place later ones are."""
+    is_ring = bool(record["flags"] & DispatchFlag.RING)
+    half = _region_words(record) // 2
+    begin = half if is_ring else HEADER_WORDS
+    side_end = half if is_ring else 2 * half
+    main = np.maximum(raw["main_cursor"].astype(np.int64) // 8 - begin, 0)
+    side = (side_end * 8 - 8 - raw["side_cursor"].astype(np.int32).astype(np.int64)) // 8
+    dropped = np.maximum((0 if is_ring else main) + side - _room(record), 0)
     waves["dropped"] = np.where(is_torn, 0, dropped)
-    overwritten = np.maximum(main - region_words[of] // 2, 0)
-    waves["overwritten"] = np.where(is_ring & ~is_torn, overwritten, 0)
-    flags = waves["flags"]
-    flags[is_torn] |= np.uint16(WaveFlag.TORN)
-    flags[is_begun] |= np.uint16(WaveFlag.UNFINISHED)
-    flags[waves["dropped"] > 0] |= np.uint16(WaveFlag.DROPPED)
-    flags[waves["overwritten"] > 0] |= np.uint16(WaveFlag.OVERWRITTEN)
-    flags[~is_torn & (raw["exec_begin"] != _ALL_LANES)] |= np.uint16(WaveFlag.PARTIAL)
+    waves["overwritten"] = np.where(is_torn, 0, np.maximum(main - half, 0)) if is_ring else 0
+
+
+def _set_flags(waves: Columns, raw: NDArray[Any], is_torn: Flags) -> None:
+    is_begun = ~is_torn & (raw["state"] == layout.WaveState.BEGUN)
     is_ended = ~is_torn & ~is_begun
-    flags[is_ended & (raw["exec_end"] != raw["exec_begin"])] |= np.uint16(WaveFlag.LEFT_EARLY)
-    flags[is_ended & _is_moved(raw)] |= np.uint16(WaveFlag.MOVED)
-    is_eager = (records["flags"][of] & DispatchFlag.EAGER) != 0
-    return Headers(waves, raw, extents, region_words[of], is_eager, is_ring)
+    goes_back = (raw["realtime_end"] < raw["realtime_begin"]) | (
+        raw["memtime_end"] < raw["memtime_begin"]
+    )
+    for flag, rows in (
+        (WaveFlag.TORN, is_torn),
+        (WaveFlag.UNFINISHED, is_begun),
+        (WaveFlag.DROPPED, waves["dropped"] > 0),
+        (WaveFlag.OVERWRITTEN, waves["overwritten"] > 0),
+        (WaveFlag.PARTIAL, ~is_torn & (raw["exec_begin"] != _ALL_LANES)),
+        (WaveFlag.LEFT_EARLY, is_ended & (raw["exec_end"] != raw["exec_begin"])),
+        (WaveFlag.MOVED, is_ended & _is_moved(raw)),
+        (WaveFlag.CLAMPED, is_ended & goes_back),
+    ):
+        waves["flags"][rows] |= np.uint16(flag)
 
 
 def _read_place(waves: Columns, raw: NDArray[Any]) -> None:
@@ -116,26 +158,24 @@ def _read_place(waves: Columns, raw: NDArray[Any]) -> None:
     waves["se"] = (hw_id >> 13) & 7
 
 
-def _is_moved(raw: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_moved(raw: NDArray[Any]) -> Flags:
     """Tell which waves ended elsewhere, as after a preemption: on another SE, CU, SIMD or slot."""
     hw_id = (raw["hw_id_begin"] ^ raw["hw_id_end"]) & _HW_ID_PLACE
     xcc = (raw["xcc_id_begin"] ^ raw["xcc_id_end"]) & 0xF
     return np.asarray((hw_id | xcc) != 0, np.bool_)
 
 
-def _is_torn(
-    raw: NDArray[Any], records: NDArray[Any], region_words: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _is_torn(raw: NDArray[Any], record: np.void) -> Flags:
     """Tell which headers contradict themselves, their dispatch or what a clock can show."""
     state = raw["state"]
     is_ended = state == layout.WaveState.ENDED
-    region_bytes = region_words * 8
+    region_bytes = _region_words(record) * layout.WORD.itemsize
     side = raw["side_cursor"].astype(np.int32).astype(np.int64)
     main = raw["main_cursor"].astype(np.int64)
-    waves_per_block = -(-np.prod(records["block"].astype(np.int64), axis=1) // layout.WAVE_SIZE)
+    waves_per_block = -(-np.prod(record["block"].astype(np.int64)) // layout.WAVE_SIZE)
     wrong = (state != layout.WaveState.BEGUN) & ~is_ended
-    wrong |= raw["dispatch"] != (records["dispatch"] & 0xFFFFFFFF)
-    wrong |= np.any(raw["block"] >= records["grid"], axis=1)
+    wrong |= raw["dispatch"] != (record["dispatch"] & 0xFFFFFFFF)
+    wrong |= np.any(raw["block"] >= record["grid"], axis=1)
     wrong |= raw["wave"] >= waves_per_block
     wrong |= (side % 8 != 0) | (side > region_bytes - 8)
     wrong |= (main % 8 != 0) | (is_ended & (main < layout.REGION_HEADER))
@@ -146,13 +186,6 @@ def _is_torn(
     return np.asarray(wrong, np.bool_)
 
 
-def _attempted_words(
-    raw: NDArray[Any], region_words: NDArray[np.int64], is_ring: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many main and side words each wave attempted."""
-    half = region_words // 2
-    begin = np.where(is_ring, half, HEADER_WORDS)
-    end = np.where(is_ring, half, region_words)
-    main = np.maximum(raw["main_cursor"].astype(np.int64) // 8 - begin, 0)
-    side = (end * 8 - 8 - raw["side_cursor"].astype(np.int32).astype(np.int64)) // 8
-    return main, side
+def _is_too_large(extents: NDArray[Any], record: np.void) -> Flags:
+    """Tell which waves have more words than there are in a region."""
+    return _kept_words(extents) > _region_words(record) - HEADER_WORDS

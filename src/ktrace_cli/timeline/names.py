@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ktrace_cli.code_object.contents import CodeObject
 from ktrace_cli.code_object.names import demangle
 from ktrace_cli.code_object.reader import read_code_object
 from ktrace_cli.errors import CodeObjectError
-from ktrace_cli.model import NONE, Edge, Event, Kernel
+from ktrace_cli.model import Edge, Event, Kernel
 from ktrace_cli.timeline.edges import count_unknown_edges, read_edges
-from ktrace_cli.timeline.events import LOW_HALF, NO_UNIT
-from ktrace_cli.timeline.segments import Ints
-from ktrace_cli.trace_file.layout import Kind
+from ktrace_cli.timeline.events import LOW_HALF
+from ktrace_cli.timeline.native import OTHER_ID
 from ktrace_cli.trace_file.recording import CodeObjectRecord, KernelRecord, Recording
 
 
@@ -34,47 +30,24 @@ class Names:
     events: list[Event] = field(default_factory=list)
     named: int = 0
     """How many of `events` have a name in the notes: the first ones."""
-    _row_by_key: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    row_by_key: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """Row of `events` by kernel, low half of the unit key, id."""
 
     def add(self, kernel: int, unit: int, id_: int, event: Event) -> None:
         """Add an event unless its key is there."""
         key = (kernel, unit & LOW_HALF, id_)
-        if key not in self._row_by_key:
-            self._row_by_key[key] = len(self.events)
+        if key not in self.row_by_key:
+            self.row_by_key[key] = len(self.events)
             self.events.append(event)
 
-    def find(self, kernel: Ints, unit: Ints, id_: Ints, kind: NDArray[np.uint8]) -> Ints:
-        """Return the row of `events` for each recorded event.
+    def add_unnamed(self, kernel: int, unit: int, id_: int, kind: int) -> None:
+        """Add an event that was recorded without being in the notes."""
+        self.add(kernel, unit, id_, Event(unnamed(id_), kind, "", "", 0, kernel, unit))
 
-        Args:
-            kernel: rows of `kernels`.
-            unit: low halves of unit keys, or events.NO_UNIT.
-            id_: event ids.
-            kind: layout.Kind, for events without a name.
-        """
-        result = np.full(len(id_), NONE, np.int64)
-        where = np.zeros(len(id_), [("kernel", "<i4"), ("unit", "<i8")])
-        where["kernel"], where["unit"] = kernel, unit
-        for k, u in _distinct(where):
-            rows = np.flatnonzero((where["kernel"] == k) & (where["unit"] == u))
-            ids, first, inverse = np.unique(id_[rows], return_index=True, return_inverse=True)
-            found = [
-                self._row(int(k), int(u), int(i), int(kind[rows[f]]))
-                for i, f in zip(ids, first, strict=True)
-            ]
-            result[rows] = np.array(found, np.int64)[inverse]
-        return result
 
-    def _row(self, kernel: int, unit: int, id_: int, kind: int) -> int:
-        if unit == NO_UNIT:
-            unit = self.records[kernel].unit_key
-        key = (kernel, unit & LOW_HALF, id_)
-        if key not in self._row_by_key:
-            kind = Kind.RANGE if kind == Kind.LONG_BEGIN else kind
-            event = Event(f"event_{id_}", kind, "", "", 0, kernel, unit & LOW_HALF)
-            self.add(kernel, unit, id_, event)
-        return self._row_by_key[key]
+def unnamed(id_: int) -> str:
+    """Return what an event is called of which only the id is known, or not even that."""
+    return "other events" if id_ == OTHER_ID else f"event_{id_}"
 
 
 def read_names(recording: Recording) -> Names:
@@ -125,11 +98,3 @@ def _kernel(
         target=code_object.target if code_object else "",
         code_object=stored.sha256 if stored else "",
     )
-
-
-def _distinct(where: NDArray[np.void]) -> list[tuple[int, int]]:
-    if not len(where):
-        return []
-    if np.all(where == where[0]):
-        return [where[0].item()]
-    return [tuple(row) for row in np.unique(where).tolist()]

@@ -72,7 +72,7 @@ def select(timeline: Timeline, selection: Selection) -> Timeline:
     waves["dispatch"] = np.searchsorted(dispatch_rows, waves["dispatch"])
     dispatches["waves"] = np.bincount(waves["dispatch"], minlength=len(dispatches))
     dispatches["first_wave"] = np.cumsum(dispatches["waves"]) - dispatches["waves"]
-    source = _Selected(timeline.source, keep, wave_place, _window(timeline, selection))
+    source = _Selected(timeline.source, keep, wave_place, window_ns(timeline, selection))
     return replace(timeline, dispatches=dispatches, waves=waves, source=source)
 
 
@@ -184,7 +184,7 @@ def _selected(timeline: Timeline, selection: Selection) -> Flags:
     for name, wanted in (("wave", selection.waves), ("xcc", selection.xcds)):
         if wanted:
             keep &= _is_in(waves[name], wanted)
-    if window := _window(timeline, selection):
+    if window := window_ns(timeline, selection):
         keep &= _overlaps(waves["begin_ns"], waves["end_ns"], window)
     if selection.limit:
         keep &= np.cumsum(keep) <= selection.limit
@@ -200,7 +200,8 @@ def _text(numbers: range) -> str:
     return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
 
 
-def _window(timeline: Timeline, selection: Selection) -> tuple[int, int] | None:
+def window_ns(timeline: Timeline, selection: Selection) -> tuple[int, int] | None:
+    """Return the selected time on the host's clock; None if all is selected."""
     if not selection.has_window or not len(timeline.dispatches):
         return None
     zero, limits = zero_ns(timeline), np.iinfo(np.int64)

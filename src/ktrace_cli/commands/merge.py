@@ -1,0 +1,125 @@
+"""`ktrace merge`: recordings, and traces of other tools, as one Perfetto trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ktrace_cli import console
+from ktrace_cli.commands.recording import StrictOption, load_timeline
+from ktrace_cli.errors import ExitStatus
+from ktrace_cli.export.merged import Merged, Merging, write_merged
+from ktrace_cli.export.output import STDOUT, compressed, open_output
+from ktrace_cli.importers.clocks import align
+from ktrace_cli.importers.files import Input, find_inputs, inputs_of
+from ktrace_cli.importers.inputs import RecordingInput, TraceInput
+from ktrace_cli.importers.matching import match_all
+from ktrace_cli.importers.reader import read_traces
+from ktrace_cli.importers.report import losses_of, sentences_on_matches
+from ktrace_cli.importers.shifts import parse_shifts
+from ktrace_cli.units import counted
+
+FilesArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="Recordings; rocprofv3's CSV, results.json, rocpd .db or .pftrace; PyTorch's"
+        " .json or .json.gz; folders of these.",
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="The Perfetto trace to write; .gz at its end compresses; - is stdout.",
+        show_default=False,
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing OUT.")]
+ShiftOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--shift",
+        metavar="FILE=NS",
+        help="Add so many nanoseconds to all times of FILE, for a file whose clock nothing ties to"
+        " the others'; may be repeated.",
+    ),
+]
+
+
+def merge(
+    files: FilesArgument,
+    output: OutputOption,
+    force: ForceOption = False,
+    strict: StrictOption = False,
+    shift: ShiftOption = None,
+) -> None:
+    """Write recordings, and traces of other tools, as one Perfetto trace.
+
+    Open it at https://ui.perfetto.dev; nothing is uploaded.
+    """
+    shifts = parse_shifts(shift or (), files)
+    found, notes = find_inputs(files)
+    for note in notes:
+        console.say(note)
+    recordings = [
+        RecordingInput(one.given, one.paths[0], load_timeline(one.paths[0]))
+        for one in inputs_of(found, Input.RECORDING)
+    ]
+    traces = [
+        trace for one in found if one.kind is not Input.RECORDING for trace in read_traces(one)
+    ]
+    _tell_repairs(traces)
+    alignment = align(recordings, traces, shifts)
+    for note in alignment.notes:
+        console.say(note)
+    for assumption in alignment.assumptions:
+        console.warn(f"assumed: {assumption}")
+    merging = Merging(recordings, traces, alignment, match_all(recordings, traces, alignment))
+    said, missing = sentences_on_matches(recordings, traces, merging.matches)
+    for sentence in said:
+        console.say(sentence)
+    for sentence in missing:
+        console.warn(sentence)
+    packed = compressed if output.suffix == ".gz" else nullcontext
+    with open_output(output, may_replace=force) as out, packed(out) as stream:
+        merged = write_merged(merging, stream)
+    _tell_result(merging, merged, output)
+    if strict and (missing or losses_of(recordings, traces)):
+        raise typer.Exit(ExitStatus.LOSS)
+
+
+def _tell_repairs(traces: Sequence[TraceInput]) -> None:
+    for trace in traces:
+        for note in trace.trace.notes:
+            console.say(f"{trace.trace.path}: {note}")
+        for sentence in trace.trace.repairs.sentences():
+            console.warn(f"{trace.trace.path}: {sentence}")
+
+
+def _tell_result(merging: Merging, merged: Merged, output: Path) -> None:
+    for number, crossing in merged.crossing.items():
+        if crossing:
+            overlap = counted(crossing, "slice overlaps", "slices overlap")
+            console.say(
+                f"{merging.traces[number].trace.path}: {overlap} with others of the same track:"
+                " shown on lanes of their own, uncut"
+            )
+    if merged.renumbered:
+        processes = counted(merged.renumbered, "process has", "processes have")
+        console.say(f"{processes} the id of one on another machine: shown with a number above it")
+    name = "stdout" if output == STDOUT else str(output)
+    console.say(
+        f"wrote {counted(merged.slices, 'slice')} of"
+        f" {counted(len(merging.recordings), 'recording')} and"
+        f" {counted(merged.host_slices, 'slice')} of"
+        f" {counted(len(merging.traces), 'other trace')} to {name}, on"
+        f" {merging.alignment.axis}; open it at https://ui.perfetto.dev"
+    )

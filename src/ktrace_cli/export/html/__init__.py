@@ -1,0 +1,1 @@
+"""The model as one self-contained HTML page that draws it."""

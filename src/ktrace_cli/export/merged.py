@@ -1,0 +1,185 @@
+"""Recordings and traces of other tools as one Perfetto trace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ktrace_cli.export.merged_events import order_events, write_events
+from ktrace_cli.export.merged_lanes import assign_lanes
+from ktrace_cli.export.merged_tracks import Places, Trees
+from ktrace_cli.export.output import Sink
+from ktrace_cli.export.perfetto import write_perfetto
+from ktrace_cli.export.space import Space
+from ktrace_cli.importers.clocks import Alignment
+from ktrace_cli.importers.host_trace import Argument, HostTrace
+from ktrace_cli.importers.inputs import RecordingInput, TraceInput
+from ktrace_cli.importers.kernel_names import shown_name
+from ktrace_cli.importers.matching import Match
+from ktrace_cli.model import NONE
+
+Ints = NDArray[np.int64]
+
+_FIRST_SEQUENCE = 75
+
+
+@dataclass(frozen=True)
+class Merging:
+    """What is merged, and how it belongs together."""
+
+    recordings: Sequence[RecordingInput]
+    traces: Sequence[TraceInput]
+    alignment: Alignment
+    matches: Mapping[tuple[int, int], Match]
+    """By number of the recording and of the trace."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merged trace holds."""
+
+    slices: int
+    """Of our recordings."""
+    host_slices: int
+    """Of other tools."""
+    arrows: int
+    crossing: Mapping[int, int]
+    """By number of the trace: slices that overlap others of their track, on lanes of their own."""
+    renumbered: int
+    """Processes that are shown with another id, because one of another machine has theirs."""
+
+
+def write_merged(merging: Merging, out: Sink) -> Merged:
+    """Write everything to `out`, uncompressed.
+
+    Raises:
+        KtraceError: times before the common axis' zero.
+    """
+    trees = Trees()
+    places = [
+        Places(trees, trace.trace, at.machine)
+        for trace, at in zip(merging.traces, merging.alignment.traces, strict=True)
+    ]
+    for recording, at in zip(merging.recordings, merging.alignment.recordings, strict=True):
+        if trees.pid(at.machine, recording.pid):
+            trees.titles[at.machine, recording.pid] = _title(merging, recording)
+    crossing = {}
+    flow = 1
+    for number, (own, at) in enumerate(zip(merging.traces, merging.alignment.traces, strict=True)):
+        trace = _with_dispatches(merging, number)
+        lanes = assign_lanes(own.trace)
+        crossing[number] = int((lanes > 0).sum())
+        shown = order_events(trace, _tracks(places[number], lanes), at.shift_ns)
+        for piece in write_events(trace, shown, _FIRST_SEQUENCE + number, flow):
+            out.write(piece)
+        flow += len(trace.flows)
+    parents = [_parents(merging, places, number) for number in range(len(merging.recordings))]
+    for descriptor in trees.descriptors:
+        out.write(descriptor)
+    space = Space(trees.next_uuid, _FIRST_SEQUENCE + len(merging.traces), flow)
+    slices, arrows = 0, flow - 1
+    for number, recording in enumerate(merging.recordings):
+        at = merging.alignment.recordings[number]
+        space = replace(
+            space,
+            shift_ns=at.shift_ns,
+            title=_title(merging, recording),
+            pid=trees.pid(at.machine, recording.pid),
+            shows_clocks=number == _teller(merging),
+            parents=parents[number],
+        )
+        written = write_perfetto(recording.timeline, out, space)
+        slices += written.slices
+        arrows += written.arrows
+        space = written.next_space
+    return Merged(
+        slices=slices,
+        host_slices=sum(len(trace.trace.slices) for trace in merging.traces),
+        arrows=arrows,
+        crossing=crossing,
+        renumbered=trees.renumbered,
+    )
+
+
+def _tracks(places: Places, lanes: Ints) -> Ints:
+    """Return the track of each slice."""
+    slices = places.trace.slices
+    if not len(slices):
+        return np.zeros(0, np.int64)
+    width = int(lanes.max()) + 1
+    pairs, inverse = np.unique(slices["track"] * width + lanes, return_inverse=True)
+    uuids = [places.track(*divmod(pair, width)) for pair in pairs.tolist()]
+    return np.array(uuids, np.int64)[inverse]
+
+
+def _with_dispatches(merging: Merging, number: int) -> HostTrace:
+    """Name kernels as we do, and tell which of them are dispatches of ours."""
+    trace = _with_short_names(merging.traces[number].trace)
+    arguments = list(trace.arguments)
+    for (recording, of_trace), match in merging.matches.items():
+        if of_trace != number:
+            continue
+        dispatches = merging.recordings[recording].timeline.dispatches
+        matched = match.slice_of_dispatch != NONE
+        rows = match.slice_of_dispatch[matched]
+        values = dispatches["number"][matched].astype(np.int64)
+        arguments.append(Argument("ktrace_dispatch", rows, values))
+    return replace(trace, arguments=tuple(arguments))
+
+
+def _with_short_names(trace: HostTrace) -> HostTrace:
+    """Show kernels without their parameters, which are told when one clicks on them."""
+    rows = trace.kernels
+    strings = {string: row for row, string in enumerate(trace.strings)}
+    short = {}
+    for name in np.unique(trace.slices["name"][rows]).tolist():
+        shown = shown_name(trace.strings[name])
+        short[name] = strings.setdefault(shown, len(strings))
+    slices = trace.slices.copy()
+    full = slices["name"][rows].astype(np.int64)
+    slices["name"][rows] = [short[name] for name in full.tolist()]
+    is_cut = slices["name"][rows] != full
+    told = Argument("kernel", rows[is_cut], full[is_cut], is_text=True)
+    return replace(trace, slices=slices, strings=tuple(strings), arguments=(told, *trace.arguments))
+
+
+def _parents(merging: Merging, places: Sequence[Places], number: int) -> dict[int, int]:
+    """Return the track of the kernel's queue for each dispatch that is matched."""
+    timeline = merging.recordings[number].timeline
+    found: dict[int, int] = {}
+    for (recording, of_trace), match in sorted(merging.matches.items()):
+        if recording != number:
+            continue
+        own = places[of_trace]
+        for row in np.flatnonzero(match.slice_of_dispatch != NONE).tolist():
+            track = int(own.trace.slices["track"][match.slice_of_dispatch[row]])
+            kernel = timeline.kernels[int(timeline.dispatches["kernel"][row])]
+            queue = own.track(track)
+            found.setdefault(row, own.trees.group(queue, shown_name(kernel.mangled)))
+    return found
+
+
+def _title(merging: Merging, recording: RecordingInput) -> str:
+    """Return what a process is called where there are several."""
+    process = recording.timeline.process
+    program = process.arguments[0].rpartition("/")[2] if process and process.arguments else ""
+    names = Counter(other.path.stem for other in merging.recordings)
+    own = recording.path.stem if names[recording.path.stem] == 1 else str(recording.path)
+    hosts = {other.host for other in merging.recordings}
+    parts = [own if len(merging.recordings) > 1 else "", program]
+    parts.append(recording.host if len(hosts) > 1 else "")
+    return " · ".join(part for part in parts if part)
+
+
+def _teller(merging: Merging) -> int:
+    """Return the recording whose host's clocks are told: one that is not moved."""
+    for number, (recording, at) in enumerate(
+        zip(merging.recordings, merging.alignment.recordings, strict=True)
+    ):
+        if at.shift_ns == 0 and recording.boot_ns is not None:
+            return number
+    return NONE

@@ -1,0 +1,62 @@
+"""One input to host traces, whatever its format."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from ktrace_cli.errors import KtraceError
+from ktrace_cli.importers.files import Found, Input
+from ktrace_cli.importers.host_trace import HostTrace
+from ktrace_cli.importers.inputs import TraceInput
+from ktrace_cli.importers.json_file import parse_json, read_bytes
+from ktrace_cli.importers.kineto import read_kineto
+from ktrace_cli.importers.perfetto_trace import read_perfetto
+from ktrace_cli.importers.rocpd import read_rocpd
+from ktrace_cli.importers.rocprofv3_csv import read_rocprofv3_csv
+from ktrace_cli.importers.rocprofv3_json import read_rocprofv3_json
+
+_PID = re.compile(r"(\d+)_")
+
+
+def read_traces(found: Found) -> list[TraceInput]:
+    """Read another tool's trace; a file may hold those of several processes.
+
+    Raises:
+        KtraceError: it cannot be read, or holds nothing.
+    """
+    path = found.paths[0]
+    traces = _read(found, path)
+    if not any(len(trace.slices) for trace in traces):
+        sentences = "; ".join(s for trace in traces for s in trace.repairs.sentences())
+        raise KtraceError(
+            f"nothing to merge in {traces[0].path if traces else path}",
+            why=f"the {found.kind.value} holds no event with a time"
+            + (f": {sentences}" if sentences else ""),
+            fix="record with tracing, for example `rocprofv3 --sys-trace`, or leave it out",
+        )
+    return [TraceInput(found.given, trace) for trace in traces]
+
+
+def _read(found: Found, path: Path) -> list[HostTrace]:
+    if found.kind is Input.ROCPROFV3_CSV:
+        # By default rocprofv3 begins the names of its files with the process id.
+        named = _PID.match(path.name)
+        return [read_rocprofv3_csv(found.paths, pid=int(named[1]) if named else 0)]
+    if found.kind is Input.ROCPD:
+        return [read_rocpd(path)]
+    if found.kind is Input.CHROME_JSON:
+        return [read_kineto(read_bytes(path), path)]
+    if found.kind is Input.PERFETTO:
+        return [read_perfetto(read_bytes(path), path)]
+    repairs = Counter[str]()
+    traces = read_rocprofv3_json(parse_json(read_bytes(path), path, repairs), path)
+    # Repairs of the file are told once.
+    return [_with_repairs(traces[0], repairs), *traces[1:]] if traces else []
+
+
+def _with_repairs(trace: HostTrace, repairs: Counter[str]) -> HostTrace:
+    counted = Counter(trace.repairs.counted()) + repairs
+    return replace(trace, repairs=replace(trace.repairs, **counted))

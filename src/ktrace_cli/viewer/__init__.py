@@ -1,0 +1,1 @@
+"""A trace to the browser of whoever sits at this machine."""

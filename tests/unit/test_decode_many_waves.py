@@ -1,0 +1,57 @@
+"""A recording of very many short waves: bounded memory in every format, and filters that choose."""
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.make_recording import Shape, make_recording
+
+MOST_MEMORY_MIB = 500
+WAVES, EVENTS = 20_000, 40 * 20_000
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("many") / "many.bin"
+    assert make_recording(path, EVENTS, Shape(dispatches=10, waves=WAVES)) == EVENTS
+    return path
+
+
+def peak_mib(*arguments: object) -> float:
+    """Run ktrace and return how much memory it had at most."""
+    command = [sys.executable, "-m", "ktrace_cli", *map(str, arguments)]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert child.stderr is not None
+    told = child.stderr.read()
+    child.stderr.close()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0, told
+    assert "of 20,000 waves to" in told
+    return used.ru_maxrss / 1024
+
+
+@pytest.mark.parametrize("wanted", ["pftrace", "chrome", "html", "csv", "parquet", "text"])
+def test_memory_is_bounded(many: Path, wanted: str) -> None:
+    if wanted == "parquet":
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+
+    assert peak_mib("decode", many, "-f", wanted, "-o", "/dev/null") < MOST_MEMORY_MIB
+
+
+def test_filters_choose_a_few_of_them(many: Path) -> None:
+    table = many.with_name("few.csv")
+    options = ["--dispatch", "3", "--blocks", "8:24:8", "--waves", "1,3", "--limit", "3"]
+    command = [sys.executable, "-m", "ktrace_cli", "decode", many, "-o", table, *options]
+
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
+
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    places = {(row["dispatch"], row["block_x"], row["wave"]) for row in rows}
+    assert places == {("3", "8", "1"), ("3", "8", "3"), ("3", "16", "1")}
+    assert len(rows) == 3 * 24
+    assert done.stderr.splitlines()[0] == "ktrace: selected 3 of 20,000 waves"
