@@ -1,9 +1,10 @@
-/* The C ABI of the encoder in libktrace_reader.so: rows of a timeline to packets of a Perfetto trace. Knows no name and
- * no file: strings, tracks and arguments are numbers that the caller has given out.
+/* The C ABI of the encoder in libktrace_reader.so: rows of a timeline to packets of a Perfetto trace. Knows
+ * no name and no file: strings, tracks and arguments are numbers that the caller has given out.
  *
- * `src/ktrace_cli/export/encoder_layout.py` mirrors these structs; tests/format/test_encoder_layout.py compares them.
- * KTRACE_READER_ABI counts their versions, too. An encoder serves one thread at a time. Rows are only read, and must stay
- * where they are until the batch is done. Nobody vouches for them: what contradicts itself is refused. */
+ * `src/ktrace_cli/export/encoder_layout.py` mirrors these structs; tests/format/test_encoder_layout.py
+ * compares them. KTRACE_READER_ABI counts their versions, too. An encoder serves one thread at a time. Rows
+ * are only read, and must stay where they are until the batch is done. Nobody vouches for them: what
+ * contradicts itself is refused. */
 #ifndef KTRACE_ENCODE_H
 #define KTRACE_ENCODE_H
 
@@ -65,7 +66,7 @@ struct ktrace_encoder_setup {
   ktrace_u32 lanes;  /* lane 0 has no track of its own */
   ktrace_u32 sequence;
   ktrace_u32 running_flag;
-  ktrace_u32 first_value_name; /* of an event's first payload; the next ones follow */
+  ktrace_u32 first_value_name;                       /* of an event's first payload; the next ones follow */
   ktrace_u32 flag_names[KTRACE_ENCODER_SLICE_FLAGS]; /* by bit of SliceFlag; 0: not told */
 };
 
@@ -94,14 +95,18 @@ KTRACE_READER_API struct ktrace_encoder* ktrace_encoder_open(const struct ktrace
 KTRACE_READER_API void ktrace_encoder_close(struct ktrace_encoder* encoder);
 
 /* Begin with a batch; the one before is done or dropped. */
-KTRACE_READER_API void ktrace_encoder_start(struct ktrace_encoder* encoder, const struct ktrace_encoder_batch* batch);
+KTRACE_READER_API void ktrace_encoder_start(struct ktrace_encoder* encoder,
+                                            const struct ktrace_encoder_batch* batch);
 
-/* Write whole packets, at most `room` bytes of them; `size` is how many. Nothing but MORE: `room` is too small for one. */
-KTRACE_READER_API ktrace_i32 ktrace_encoder_write(struct ktrace_encoder* encoder, ktrace_u8* out, ktrace_u64 room,
-                                                  ktrace_u64* size);
+/* Write whole packets, at most `room` bytes of them; `size` is how many. Nothing but MORE: `room` is too
+ * small for one. */
+KTRACE_READER_API ktrace_i32 ktrace_encoder_write(struct ktrace_encoder* encoder, ktrace_u8* out,
+                                                  ktrace_u64 room, ktrace_u64* size);
 
-/* The tracks of lanes that the last write used for the first time, and the most payloads of one event so far. */
-KTRACE_READER_API const ktrace_u64* ktrace_encoder_new_tracks(const struct ktrace_encoder* encoder, ktrace_u64* count);
+/* The tracks of lanes that the last write used for the first time, and the most payloads of one event so far.
+ */
+KTRACE_READER_API const ktrace_u64* ktrace_encoder_new_tracks(const struct ktrace_encoder* encoder,
+                                                              ktrace_u64* count);
 KTRACE_READER_API ktrace_u32 ktrace_encoder_most_values(const struct ktrace_encoder* encoder);
 
 #ifdef __cplusplus

@@ -130,14 +130,17 @@ class Walk {
 
   // Hold a range within its wave and above 0 cycles, and flag one across a long gap.
   void settle(Range& range) {
-    const std::int64_t begin = std::max(range.begin_ticks, m_wave.begin_ticks);
+    const Event& event = m_events[range.event];
+    std::int64_t begin = std::max(range.begin_ticks, m_wave.begin_ticks);
+    // A span stands where it ends, whatever its begin says.
+    if (event.kind == KTRACE_KIND_RANGE) begin = std::min(begin, range.end_ticks);
     if (begin != range.begin_ticks || range.end_ticks < begin) {
       range.flags |= KTRACE_READER_SLICE_CLAMPED;
       ++m_losses.clamped_slices;
     }
     range.begin_ticks = begin;
     range.end_ticks = std::max(range.end_ticks, begin);
-    if (range.end_gaps > range.begin_gaps || (m_events[range.event].flags & unclear) != 0)
+    if (range.end_gaps > range.begin_gaps || (event.flags & unclear) != 0)
       range.flags |= KTRACE_READER_SLICE_LONG_GAP;
   }
 

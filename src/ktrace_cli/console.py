@@ -108,14 +108,20 @@ def can_write(text: str) -> bool:
 
 @contextmanager
 def progress(
-    doing: str, clock: Callable[[], float] = time.monotonic
+    doing: str, clock: Callable[[], float] = time.monotonic, *, beside_stdout: bool = False
 ) -> Iterator[Callable[[float], None]]:
     """Show how far something is: on stderr if that is a terminal, after a second, until it ends.
 
     Gives a function to be told each share of the work that was done; all of them add up to 1.
     Nothing else may be printed meanwhile.
+
+    Args:
+        doing: what is being done.
+        clock: tells seconds.
+        beside_stdout: whether stdout is written to meanwhile, which may be the same terminal.
     """
-    bar = _Bar(doing, clock)
+    is_shown = _is_seen() and not (beside_stdout and sys.stdout is not None and sys.stdout.isatty())
+    bar = _Bar(doing, clock, is_shown=is_shown)
     try:
         yield bar.advance
     finally:
@@ -125,13 +131,13 @@ def progress(
 class _Bar:
     """A line on stderr that is drawn again and again. It hides no cursor and starts no thread."""
 
-    def __init__(self, doing: str, clock: Callable[[], float]) -> None:
+    def __init__(self, doing: str, clock: Callable[[], float], *, is_shown: bool) -> None:
         self._doing = doing
         self._clock = clock
         self._began = clock()
         self._done = 0.0
         self._is_drawn = False
-        self._next = self._began + _BAR_AFTER_S if _is_seen() else float("inf")
+        self._next = self._began + _BAR_AFTER_S if is_shown else float("inf")
 
     def advance(self, share: float) -> None:
         self._done += share
@@ -146,7 +152,7 @@ class _Bar:
         full, rest = ("#", "-") if console.options.ascii_only else ("━", "─")
         count = int(done * _BAR_WIDTH)
         pieces = [(f"ktrace: {self._doing} ", ""), (full * count, "cyan")]
-        pieces += [(rest * (_BAR_WIDTH - count), "bright_black"), (f" {100 * done:.0f} %", "")]
+        pieces += [(rest * (_BAR_WIDTH - count), "dim"), (f" {100 * done:.0f} %", "")]
         if 0 < done < 1:
             left = round(passed_s * (1 - done) / done)
             pieces.append((f", {left // 60}:{left % 60:02} left", ""))

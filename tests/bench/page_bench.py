@@ -1,4 +1,4 @@
-"""How fast the page of `decode -f html` is made, opens and moves: `python tests/bench/page_bench.py`.
+"""How fast the HTML page is made, opens and moves: `python tests/bench/page_bench.py`.
 
 Needs playwright and Chromium. Frames are the times between two of them while the page zooms and
 moves through everything; a browser that keeps up with the screen has about 17 ms.

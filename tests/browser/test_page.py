@@ -5,13 +5,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from ktrace_cli.export.html.columns import encode_block
 from ktrace_cli.export.values import to_python
 from ktrace_cli.model import NONE, Columns, Timeline
 from ktrace_cli.timeline.cycles import in_cycles
 from ktrace_cli.timeline.select import Selection, select
 from support.browser import Opened, open_page
 from support.code_object import EventSource, KernelSource, make_code_object
+from support.html_page import page_of
 from support.recording import RecordingBuilder, Wave
 from support.timelines import LOAD, MARK, OUTER, TILE, build, decode
 from support.words import mark, pop, push, span, start
@@ -300,3 +304,50 @@ def test_a_range_without_length_is_a_line_that_has_a_tip(chromium: Any, tmp_path
 
     assert opened.tip()["duration"] == "0 ns · 0 cycles"
     assert opened.js("ktrace.statistics.rows.map(({ count, total }) => [count, total])") == [[1, 0]]
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.999])
+def test_a_cut_file_says_so(
+    chromium: Any, timeline: Timeline, tmp_path: Path, share: float
+) -> None:
+    path = tmp_path / "cut.html"
+    whole = page_of(timeline)
+    begin = whole.index(b'id="tables"')
+    path.write_bytes(whole[: begin + int(share * (whole.index(b'id="totals"') - begin))])
+
+    page = chromium.new_page()
+    page.goto(path.as_uri())
+    problem = page.evaluate("ktrace.ready.catch(String)")
+
+    assert problem == "Error: the file is cut: its end is missing"
+    assert page.inner_text("#message").splitlines() == [
+        "this page cannot be shown",
+        "",
+        "Error: the file is cut: its end is missing",
+    ]
+    page.close()
+
+
+_columns = st.lists(
+    st.lists(st.integers(-(1 << 52), 1 << 52)) | st.lists(st.integers(0, 255)), max_size=5
+)
+
+
+def test_the_browser_reads_any_column(chromium: Any, tmp_path: Path) -> None:
+    opened = open_page(chromium, decode([Wave()], tmp_path), tmp_path)
+
+    @settings(deadline=None, max_examples=60)
+    @given(_columns)
+    def same(columns: list[list[int]]) -> None:
+        names = [f"c{number}" for number in range(len(columns))]
+        block = encode_block([np.array(column, np.int64) for column in columns])
+        found = opened.js(
+            """([bytes, names]) => {
+              const columns = readBlock(Uint8Array.from(bytes), names);
+              return names.map((name) => Array.from(columns[name]));
+            }""",
+            [list(block), names],
+        )
+        assert found == columns
+
+    same()

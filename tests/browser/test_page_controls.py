@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ktrace_cli.analysis.summary import summarize
 from ktrace_cli.model import Columns, Timeline
 from support.browser import Opened
 
@@ -73,6 +74,30 @@ def test_all_that_is_shown_is_added_up(opened: Opened, timeline: Timeline) -> No
     assert opened.table()[0][:4] == ["phase", "kind", "lane", "count"]
     opened.js("ktrace.show({ dispatch: -1 })")
     assert shown_rows(opened) == expected_rows(timeline, np.arange(8), begin, end)
+
+
+def test_the_table_has_the_summarys_numbers(opened: Opened, timeline: Timeline) -> None:
+    opened.js("ktrace.show({ dispatch: -1 })")
+
+    (kernel,) = summarize(timeline).kernels
+    found = opened.js(
+        """ktrace.statistics.rows.map(({ name, kind, lane, count, total, share, min, max }) =>
+          [name, kind, lane, count, total, Number(share.toFixed(6)), min, max])"""
+    )
+    assert sorted(found) == sorted(
+        [
+            p.name,
+            p.kind,
+            p.lane,
+            p.times.count,
+            p.times.total_ns,
+            p.share,
+            p.times.min_ns,
+            p.times.max_ns,
+        ]
+        for p in kernel.phases
+    )
+    assert opened.js("ktrace.statistics.marks") == [{"name": "published", "count": 12}]
 
 
 def test_a_selected_time_is_added_up(opened: Opened, timeline: Timeline) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support.host_traces import rocprofv3_beside
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -67,6 +69,7 @@ def folder(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples")
     shutil.copy(demo, folder / "demo.bin")
     record("saxpy", folder / "saxpy.bin")
+    rocprofv3_beside(folder / "demo.bin", folder / "rocprofv3")
     for path in ROOT.glob("samples/*/*.co"):
         shutil.copy(path, folder / path.name)
     return folder
@@ -95,7 +98,7 @@ def test_run_says_what_its_page_shows(demo: Path, tmp_path: Path) -> None:
     assert without_size(done.stderr.strip()) in without_size(shown("docs/reference/cli-run.md"))
 
 
-@pytest.mark.parametrize("name", ["cli-summary", "cli-decode", "cli-inspect"])
+@pytest.mark.parametrize("name", ["cli-summary", "cli-decode", "cli-inspect", "cli-merge", "cli-view", "html"])
 def test_commands_print_what_their_page_shows(name: str, folder: Path) -> None:
     shown_here = examples(f"docs/reference/{name}.md")
 

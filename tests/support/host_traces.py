@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ktrace_cli.importers.host_trace import HostTrace
+from ktrace_cli.timeline.build import build_timeline
+from ktrace_cli.trace_file.reader import read_recording
 from support.code_object import EventSource, KernelSource, make_code_object
 from support.recording import HOST_EPOCH_NS, RecordingBuilder, Wave
 from support.timelines import EVENTS, UNIT_KEY
@@ -328,3 +330,23 @@ def recording(
         wave = Wave(begin=begin * 21 // 10, end=end * 21 // 10, main=main)
         builder.add_dispatch(kernel, [wave])
     return builder.write(path)
+
+
+def rocprofv3_beside(path: Path, folder: Path) -> None:
+    """Write what rocprofv3 might have written of a recording's run: its kernels and another one."""
+    timeline = build_timeline(read_recording(path))
+    kernels, calls = [], []
+    for row, one in enumerate(timeline.dispatches):
+        begin, end, launched = (int(one[name]) for name in ("begin_ns", "end_ns", "launched_ns"))
+        signature = timeline.kernels[int(one["kernel"])].name.replace(")", ", ktrace::sink)")
+        fill = ('fill<"zero">(float*)', begin - 3_000, begin - 400)
+        for number, (name, first, last) in enumerate([fill, (signature, begin - 100, end + 120)]):
+            correlation = 2 * row + number + 1
+            kernels.append(kernel_row(name, first, last, correlation=correlation))
+            call_at = launched - 2_000 + 1_500 * number
+            calls.append(("HIP_RUNTIME_API_EXT", "hipModuleLaunchKernel", 0, 77, correlation,
+                          call_at, call_at + 900))  # fmt: skip
+    folder.mkdir()
+    (folder / "4242_kernel_trace.csv").write_text(kernel_csv(kernels))
+    (folder / "4242_hip_api_trace.csv").write_text(call_csv(calls))
+    (folder / "4242_agent_info.csv").write_text(agent_csv())

@@ -54,7 +54,7 @@ class Template:
         self.kinds: list[int] = []
         self.ids: list[int] = []
         self.events = 0
-        self._events_wanted = events
+        self._rounds = 0
         self._rng = rng
         while self.events + 40 <= events:
             self._round()
@@ -62,8 +62,9 @@ class Template:
             self._word(Kind.MARK, self._name(2))
 
     def _round(self) -> None:
-        """40 events: 19 in pushes and pops or marks and tokens, the rest in spans."""
-        start = self._word(Kind.START, self._name(3)) if len(self.kinds) % 2 else None
+        """34 events: 20 in spans, 12 in pushes and pops, 2 marks; each third time a token, too."""
+        self._rounds += 1
+        start = self._word(Kind.START, self._name(3)) if self._rounds % 3 == 0 else None
         for _ in range(2):
             self._word(Kind.PUSH, self._name(0))
             self._word(Kind.RANGE, self._name(1))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-_BEGIN, _END, _INSTANT = 1, 2, 3
+_BEGIN, _END = 1, 2
 _BOOTTIME, _NEEDS_STATE, _CLEARED = 6, 2, 1
 
 
@@ -57,9 +57,9 @@ class Packets:
                     row = stack.pop()
                     row[3] = event.ns - row[2]
                 continue
-            row = [event.name, len(stack), event.ns, 0 if event.type == _INSTANT else -1]
-            found.setdefault(event.track, []).append(row)
             if event.type == _BEGIN:
+                row = [event.name, len(stack), event.ns, -1]
+                found.setdefault(event.track, []).append(row)
                 stack.append(row)
         return {track: [tuple(row) for row in rows] for track, rows in found.items()}
 

@@ -282,3 +282,9 @@ def test_what_is_said_does_not_depend_on_parts(uneven: Timeline, by: By | None) 
     assert len(list(split.parts())) == 6
 
     assert to_document(summarize(split, Request(by))) == to_document(summarize(uneven, Request(by)))
+
+
+def test_no_recording_is_gathered_into_one_table(uneven: Timeline) -> None:
+    summarize(uneven, Request(By.BLOCK))
+
+    assert "whole" not in vars(uneven)

@@ -172,7 +172,7 @@ def test_json_has_the_promised_keys(tmp_path: Path) -> None:
     assert list(document) == [
         *("schema", "unit"),
         *("kernels", "launches", "process", "losses", "device", "devices", "unfinished"),
-        *("by", "waits", "quality"),
+        *("by", "waits", "is_window", "quality"),
     ]
     assert document["unfinished"] == []
     assert document["launches"] == 1

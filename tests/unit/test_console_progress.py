@@ -2,6 +2,7 @@
 
 import os
 import pty
+import sys
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -143,6 +144,28 @@ def test_nothing_is_shown_on_a_terminal_that_cannot_erase(clock: Clock) -> None:
         advance(0.5)
 
         assert written() == ""
+
+
+def test_nothing_is_shown_between_the_lines_that_stdout_shows(clock: Clock) -> None:
+    with terminal() as written, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", sys.stderr)
+        with console.progress("decoding", clock, beside_stdout=True) as advance:
+            clock.now += 2
+            advance(0.5)
+
+        assert written() == ""
+
+
+def test_a_bar_is_shown_while_stdout_is_written_to_a_pipe(
+    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with terminal() as written, (tmp_path / "stdout").open("w") as stdout:
+        monkeypatch.setattr("sys.stdout", stdout)
+        with console.progress("decoding", clock, beside_stdout=True) as advance:
+            clock.now += 2
+            advance(0.5)
+
+        assert "decoding" in written()
 
 
 def test_a_closed_stderr_is_no_error(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

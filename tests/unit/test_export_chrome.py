@@ -72,12 +72,12 @@ def test_threads_are_named_and_in_order_and_no_thread_is_a_process(tmp_path: Pat
 
     assert {e["tid"]: e["args"]["name"] for e in sorted(named, key=lambda e: e["tid"])} == {
         2: "dispatch",
-        6: "workgroup 0,0,0 · wave 0",
-        7: "workgroup 0,0,0 · wave 0 · vmem",
-        8: "workgroup 0,0,0 · wave 0 · vmem 2",
-        10: "workgroup 0,0,0 · wave 1",
-        11: "workgroup 0,0,0 · wave 1 · vmem",
-        13: "workgroup 0,0,0 · wave 1 · store",
+        6: "0,0,0 · wave 0",
+        7: "0,0,0 · wave 0 · vmem",
+        8: "0,0,0 · wave 0 · vmem 2",
+        10: "0,0,0 · wave 1",
+        11: "0,0,0 · wave 1 · vmem",
+        13: "0,0,0 · wave 1 · store",
     }
     order = [e for e in events(small(tmp_path), "M") if e["name"] == "thread_sort_index"]
     assert all(e["args"]["sort_index"] == e["tid"] for e in order)
@@ -153,10 +153,10 @@ def test_ranges_that_cross_are_on_threads_of_their_own(tmp_path: Path) -> None:
         " where s.name in ('load', 'outer', 'inner') order by thread, ts, depth"
     )
     assert found == [
-        ("load", "workgroup 0,0,0 · wave 0 · vmem", 0, 0, 5000),
-        ("load", "workgroup 0,0,0 · wave 0 · vmem 2", 0, 3000, 4000),
-        ("outer", "workgroup 0,0,0 · wave 1", 1, 0, 10000),
-        ("inner", "workgroup 0,0,0 · wave 1", 2, 2000, 8000),
+        ("load", "0,0,0 · wave 0 · vmem", 0, 0, 5000),
+        ("load", "0,0,0 · wave 0 · vmem 2", 0, 3000, 4000),
+        ("outer", "0,0,0 · wave 1", 1, 0, 10000),
+        ("inner", "0,0,0 · wave 1", 2, 2000, 8000),
     ]
 
 

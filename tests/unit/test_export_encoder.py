@@ -149,7 +149,7 @@ def found(packets: Packets) -> list[tuple[str, str, int, int, int]]:
         (lanes[track], *row)
         for track, rows in packets.slices().items()
         for row in rows
-        if row[0] != "mark" and not row[0].startswith("dispatch")
+        if not row[0].startswith("dispatch")
     )
 
 

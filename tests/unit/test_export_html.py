@@ -170,6 +170,21 @@ def test_a_partly_wanted_dispatch_is_a_note(tmp_path: Path) -> None:
     ]
 
 
+def test_a_page_says_what_its_writer_was_told(tmp_path: Path) -> None:
+    timeline = decode([Wave()], tmp_path)
+    out = Bytes()
+
+    write_html(timeline, out, notes=["1 of 8 waves was selected"])
+
+    assert read_page(out.data, timeline).tables["notes"] == ["1 of 8 waves was selected"]
+
+
+def test_every_script_of_the_folder_is_in_the_page() -> None:
+    folder = Path(page.__file__).parent
+
+    assert sorted(page.SCRIPTS) == sorted(path.name for path in folder.glob("*.js"))
+
+
 def test_an_empty_recording_has_a_page(tmp_path: Path) -> None:
     timeline = build(RecordingBuilder(empty=True), tmp_path)
 

@@ -1,11 +1,14 @@
 """Where results go, and that they are the same each time."""
 
+import gzip
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from ktrace_cli.errors import KtraceError
+from ktrace_cli.export import output
 from ktrace_cli.export.output import STDOUT, compressed, open_output
 
 
@@ -70,7 +73,16 @@ def test_a_dash_is_stdout(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert capfdbinary.readouterr().out == b"data"
 
 
-def test_compressed_bytes_hold_no_time_and_no_name(tmp_path: Path) -> None:
+def _without_isal(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(output, "isal_zlib", None)
+
+
+@pytest.mark.parametrize("prepare", [lambda _: None, _without_isal], ids=["isal", "zlib"])
+def test_compressed_bytes_hold_no_time_and_no_name(
+    prepare: Callable[[pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(monkeypatch)
+
     def once(path: Path) -> bytes:
         with open_output(path, may_replace=False) as out, compressed(out) as stream:
             stream.write(b"content" * 100)
@@ -80,6 +92,18 @@ def test_compressed_bytes_hold_no_time_and_no_name(tmp_path: Path) -> None:
 
     assert first == second
     assert first[:10] == b"\x1f\x8b\x08\x00" + bytes(4) + first[8:10]
+    assert gzip.decompress(first) == b"content" * 100
+
+
+def test_pieces_that_are_written_over_later_are_compressed_as_they_were() -> None:
+    out, buffer = BytesIO(), bytearray(1000)
+
+    with compressed(out) as stream:
+        for number in range(3):
+            buffer[:] = bytes([number]) * 1000
+            stream.write(memoryview(buffer)[: 500 + number])
+
+    assert gzip.decompress(out.getvalue()) == b"\0" * 500 + b"\1" * 501 + b"\2" * 502
 
 
 def test_text_and_trace_are_the_same_each_time(tmp_path: Path) -> None:

@@ -266,6 +266,34 @@ def test_only_what_is_selected_is_summarised(path: Path) -> None:
     assert "ktrace: selected 1 of 8 waves" in result.stderr
 
 
+def test_in_a_window_of_time_nothing_is_said_of_what_is_between_phases(path: Path) -> None:
+    shown = lines(path, "--to", "2us")
+
+    assert shown[2] == (
+        "phases and marks of a window of time only; waves and launches are whole, also in shares"
+    )
+    assert [line.split()[:2] for line in shown[8:11]] == [
+        ["load", "vmem"],
+        ["outer", "8"],
+        ["tile", "8"],
+    ]
+    told = ("outside of phases", "lane ", "longest wave")
+    assert not [line for line in shown if line.startswith(told)]
+    assert [line for line in shown if line.startswith("launches: 2,")]
+
+
+def test_where_there_are_too_many_phases_no_percentiles_are_shown(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ktrace_cli.analysis.durations.MOST_KEYS", 1)
+
+    shown = lines(path)
+
+    assert shown[5].split() == [
+        *("phase", "lane", "count", "%", "waves", "total", "self", "mean", "min", "max"),
+    ]
+
+
 def test_what_is_missing_is_told_beside_the_numbers(tmp_path: Path) -> None:
     made, kernel = builder()
     words = [pop(1_100), push(OUTER, 1_200), span(TILE, 1_300, 1_400)]

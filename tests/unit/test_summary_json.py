@@ -112,6 +112,15 @@ def test_a_document_is_what_its_schema_says(path: Path, by: By | None, unit: str
     assert bool(kernel["units"]) == (by is not None)
 
 
+def test_a_window_of_time_is_what_the_schema_says(path: Path) -> None:
+    document = summary(path, "--from", "0", "--to", "100ns")
+
+    check(document)
+    assert document["is_window"] is True
+    (kernel,) = document["kernels"]
+    assert (kernel["gaps"], kernel["lanes"], kernel["longest_wave"]) == (None, [], None)
+
+
 def test_an_empty_recording_is_what_the_schema_says(tmp_path: Path) -> None:
     made, _ = builder()
 
@@ -198,7 +207,6 @@ def test_quality_tells_what_is_missing_and_what_was_assumed(tmp_path: Path) -> N
 
 
 def with_clock(timeline: Timeline, fit: ClockFit) -> Timeline:
-
 
     return replace(timeline, clocks=(fit,))
 

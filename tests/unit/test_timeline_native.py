@@ -13,7 +13,8 @@ from ktrace_cli.errors import ExitStatus, KtraceError
 from ktrace_cli.model import NONE, WaveFlag
 from ktrace_cli.timeline import batch, native
 from ktrace_cli.timeline.lanes import name_lanes
-from ktrace_cli.timeline.native import Clock, EventFlag, Reader, ReaderFlag, Rows
+from ktrace_cli.timeline.native import EventFlag, ReaderFlag
+from ktrace_cli.timeline.word_reader import Clock, Reader, Rows
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.layout import ChunkType, Kind, Mode
 from support.recording import RecordingBuilder, Wave
@@ -120,8 +121,10 @@ def check_values(made: Rows) -> None:
 
 
 def check_lanes(rows: NDArray[Any]) -> None:
-    place = rows["wave"].astype(np.int64) << 32 | rows["lane"]
+    place, begin = rows["wave"].astype(np.int64) << 32 | rows["lane"], rows["begin_ticks"]
+    end = begin + rows["ticks"]
     assert (np.diff(place) >= 0).all()
+    assert (np.diff(begin)[np.diff(place) == 0] >= 0).all()
     for number, row in enumerate(rows):
         parent = int(row["parent"])
         assert (parent == NONE) == (row["depth"] == 0)
@@ -129,6 +132,7 @@ def check_lanes(rows: NDArray[Any]) -> None:
             assert parent < number
             assert place[parent] == place[number]
             assert rows["depth"][parent] == row["depth"] - 1
+            assert begin[parent] <= begin[number] <= end[number] <= end[parent]
 
 
 def check_times(made: Rows) -> None:

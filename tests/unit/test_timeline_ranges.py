@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ktrace_cli.model import SliceFlag
+from ktrace_cli.trace_file.layout import DispatchFlag
 from support.recording import Wave
 from support.timelines import (
     DRAIN,
@@ -280,6 +281,18 @@ def test_a_long_begin_that_stands_in_the_main_stream_keeps_its_time(tmp_path: Pa
         ("whole", 500),
         ("tile", (1 << 32) + 1_000),
     ]
+
+
+def test_a_long_range_that_ends_before_its_begin_stands_at_its_end(tmp_path: Path) -> None:
+    # Eager waves write all into the side stream; here its begin is in the other one, and late.
+    wave = Wave(
+        main=[long_begin(WHOLE, 1900)], side=[long_end(WHOLE, 1500), push(OUTER, 1600), pop(1700)]
+    )
+
+    timeline = decode([wave], tmp_path, flags=DispatchFlag.EAGER)
+
+    assert slices(timeline) == [("whole", "", 0, 500, 0), ("outer", "", 0, 600, 100)]
+    assert flags(timeline) == [SliceFlag.CLAMPED, SliceFlag(0)]
 
 
 def test_ranges_that_cross_go_to_lanes_of_their_own(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class Coverage:
         self._table = table
         self._gaps = Durations(kernels)
         self._edges = np.zeros((kernels, 2), np.int64)
-        self._lanes = np.zeros((kernels, len(table.lanes), 5), np.int64)
+        self._lanes = np.zeros((len(table.lanes), 5), np.int64)
         self._kernels = kernels
 
     @property
@@ -82,11 +82,12 @@ class Coverage:
 
     def lanes(self, kernel: int) -> Iterator[LaneUse]:
         """Yield the lanes of a kernel that had anything in flight, in order of their names."""
-        for lane in sorted(range(1, len(self._table.lanes)), key=self._table.lanes.__getitem__):
-            ranges, in_flight, overlapped, waiting, beside = self._lanes[kernel, lane].tolist()
+        own = [row for row, (of, _) in enumerate(self._table.lanes) if of == kernel]
+        for row in sorted(own, key=self._table.lanes.__getitem__):
+            ranges, in_flight, overlapped, waiting, beside = self._lanes[row].tolist()
             if ranges:
                 exposed = in_flight - overlapped - waiting - beside
-                name = self._table.lanes[lane]
+                name = self._table.lanes[row][1]
                 yield LaneUse(name, ranges, in_flight, overlapped, waiting, beside, exposed)
 
     def _intervals(self, rows: Rows, at: Ints) -> Intervals:
@@ -99,8 +100,7 @@ class Coverage:
         lane = self._table.lane.take(rows.phase.take(at))
         order = np.argsort(lane, kind="stable")
         at, lane = at.take(order), lane.take(order)
-        kernel = self._table.kernel_of_wave.take(rows.wave.take(at))
-        np.add.at(self._lanes[:, :, 0], (kernel, lane), 1)
+        self._lanes[:, 0] += np.bincount(lane, minlength=len(self._lanes))
         starts = run_starts(lane)
         return {
             int(lane[start]): self._intervals(rows, at[start:stop])
@@ -134,13 +134,10 @@ class Coverage:
         # While something is in flight on one lane, two lanes are busy where another one is.
         busy = join(own, shared(list(in_flight.values())))
         for lane, intervals in in_flight.items():
-            kernel = self._table.kernel_of_wave[self._axis.wave(intervals.begin)]
             covered, waiting = intervals.within(own), intervals.within(waits)
             beside = intervals.within(busy) - covered
-            for column, ns in enumerate(
-                (intervals.length, covered - waiting, waiting, beside), start=1
-            ):
-                self._lanes[:, lane, column] += self._by_kernel(kernel, ns)
+            times = (intervals.length, covered - waiting, waiting, beside)
+            self._lanes[lane, 1:] += [int(ns.sum()) for ns in times]
 
     def _by_kernel(self, kernel: Ints, ns: Ints) -> Ints:
         return np.bincount(kernel, ns, self._kernels).astype(np.int64)

@@ -41,6 +41,7 @@ def to_document(summary: Summary) -> dict[str, Any]:
         "unfinished": _in_unit(unfinished, summary.unit),
         "by": summary.request.by.value if summary.request.by else None,
         "waits": list(summary.request.waits),
+        "is_window": summary.request.is_window,
         "quality": _quality(summary.quality),
     }
 
@@ -140,7 +141,9 @@ def _histogram(histogram: tuple[Bucket, ...] | None) -> list[dict[str, Any]] | N
     return None if histogram is None else [asdict(bucket) for bucket in histogram]
 
 
-def _gaps(gaps: Gaps) -> dict[str, Any]:
+def _gaps(gaps: Gaps | None) -> dict[str, Any] | None:
+    if gaps is None:
+        return None
     times = gaps.times
     return {
         "count": times.count,

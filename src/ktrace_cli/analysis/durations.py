@@ -20,7 +20,7 @@ from ktrace_cli.timeline.segments import Ints, run_starts, run_stops
 PERCENTS = (5, 10, 25, 50, 75, 90, 95, 99)
 MOST_KEPT = 16_000_000
 """Durations."""
-MOST_KEYS = 10_000
+MOST_KEYS = 50_000
 """With percentiles: past that they would cost more memory than they are worth."""
 
 _MOMENT = np.dtype(
@@ -69,6 +69,14 @@ class Times:
 NO_TIMES = Times(0, 0, 0, 0.0, None, 0.0, None, 0, (0,) * len(PERCENTS), 0, 0, ())
 
 
+@dataclass(frozen=True)
+class _Counts:
+    """How many durations are in each fine bucket that has any."""
+
+    bucket: Ints
+    count: Ints
+
+
 class Durations:
     """Takes durations under keys from 0, some at a time."""
 
@@ -79,7 +87,7 @@ class Durations:
         self._moments = [np.zeros(0, _MOMENT)]
         self._kept: dict[int, list[NDArray[np.integer]]] = {}
         self._kept_rows = 0
-        self._fine: dict[int, Ints] = {}
+        self._fine: dict[int, _Counts] = {}
 
     @property
     def largest_error(self) -> float:
@@ -134,6 +142,8 @@ class Durations:
 
     def times(self) -> Iterator[tuple[int, Times]]:
         """Yield each key that has durations, and what is known of them."""
+        if self._fine:
+            self._to_buckets()
         for row in self.merged():
             key = int(row["key"])
             yield key, _times(row, *self._distribution(key, int(row["count"])))
@@ -141,14 +151,18 @@ class Durations:
     def _keep(self, keys: list[int], starts: Ints, ns: Ints) -> None:
         if int(ns.max()) < 1 << 32:
             ns = ns.astype(np.uint32)
-        self._kept_rows += len(ns)
         for key, start, stop in zip(keys, starts, run_stops(starts, len(ns)), strict=True):
             self._kept.setdefault(key, []).append(ns[start:stop])
-        if self._kept_rows > self._most_kept or self._fine:
-            for key, parts in self._kept.items():
-                counts = np.bincount(buckets.fine(np.concatenate(parts)))
-                self._fine[key] = _sum(self._fine.get(key), counts)
-            self._kept = {}
+        self._kept_rows += len(ns)
+        if self._kept_rows > self._most_kept:
+            self._to_buckets()
+
+    def _to_buckets(self) -> None:
+        """Count what was kept in fine buckets, and let go of it."""
+        for key, parts in self._kept.items():
+            found = _count(buckets.fine(np.concatenate(parts)))
+            self._fine[key] = _add(self._fine[key], found) if key in self._fine else found
+        self._kept, self._kept_rows = {}, 0
 
     def _distribution(
         self, key: int, count: int
@@ -158,11 +172,11 @@ class Durations:
             return None, None
         ranks = [-(-count * percent // 100) - 1 for percent in PERCENTS]
         if self._fine:
-            fine = self._fine[key]
-            at = np.searchsorted(np.cumsum(fine), np.array(ranks), "right")
-            here = np.flatnonzero(fine)
-            coarse = np.bincount(buckets.fine_to_coarse(here), fine[here]).astype(np.int64)
-            return tuple(buckets.middle(int(b)) for b in at), buckets.to_histogram(coarse)
+            bucket, counts = self._fine[key].bucket, self._fine[key].count
+            at = np.searchsorted(np.cumsum(counts), np.array(ranks), "right")
+            coarse = np.bincount(buckets.fine_to_coarse(bucket), counts).astype(np.int64)
+            percentiles = tuple(buckets.middle(int(bucket[place])) for place in at)
+            return percentiles, buckets.to_histogram(coarse)
         ns = np.concatenate(self._kept[key])
         ns.partition(sorted(set(ranks)))
         percentiles = tuple(int(ns[rank]) for rank in ranks)
@@ -182,13 +196,15 @@ def _moments(keys: Ints, starts: Ints, ns: Ints) -> Columns:
     return rows
 
 
-def _sum(one: Ints | None, other: Ints) -> Ints:
-    if one is None:
-        return other
-    total = np.zeros(max(len(one), len(other)), np.int64)
-    total[: len(one)] += one
-    total[: len(other)] += other
-    return total
+def _count(bucket: Ints) -> _Counts:
+    found, count = np.unique(bucket, return_counts=True)
+    return _Counts(found, count)
+
+
+def _add(one: _Counts, other: _Counts) -> _Counts:
+    bucket, place = np.unique(np.concatenate([one.bucket, other.bucket]), return_inverse=True)
+    counts = np.bincount(place.reshape(-1), np.concatenate([one.count, other.count]))
+    return _Counts(bucket, counts.astype(np.int64))
 
 
 def _times(

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ktrace_cli.model import Flags, Kernel, Timeline
+from ktrace_cli.model import NONE, Flags, Kernel, Timeline
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file.layout import Kind
 
@@ -36,10 +36,10 @@ class PhaseTable:
     keys: tuple[PhaseKey, ...]
     of_event: Ints
     """Row of `keys` of each row of Timeline.events."""
-    lanes: tuple[str, ...]
-    """The names of lanes; the first one is ""."""
+    lanes: tuple[tuple[int, str], ...]
+    """Kernel and name of all lanes but the waves' own."""
     lane: Ints
-    """Row of `lanes` of each of `keys`."""
+    """Row of `lanes` of each of `keys`; NONE: the waves' own."""
     is_wait: Flags
     """Which of `keys` are waits."""
     kernel_of_wave: Ints
@@ -66,13 +66,14 @@ def list_phases(timeline: Timeline, waits: Sequence[str] = WAITS) -> PhaseTable:
     ]
     distinct = tuple(dict.fromkeys(keys))
     row_by_key = {key: row for row, key in enumerate(distinct)}
-    lanes = tuple(dict.fromkeys(["", *(key.lane for key in distinct)]))
+    lanes = tuple(dict.fromkeys((key.kernel, key.lane) for key in distinct if key.lane))
+    row_by_lane = {lane: row for row, lane in enumerate(lanes)}
     of_dispatch = kernels[timeline.dispatches["kernel"]]
     return PhaseTable(
         keys=distinct,
         of_event=np.array([row_by_key[key] for key in keys], np.int64),
         lanes=lanes,
-        lane=np.array([lanes.index(key.lane) for key in distinct], np.int64),
+        lane=np.array([row_by_lane.get((k.kernel, k.lane), NONE) for k in distinct], np.int64),
         is_wait=np.array([matches_any(key.name, waits) for key in distinct], np.bool_),
         kernel_of_wave=of_dispatch[timeline.waves["dispatch"]],
         kernel_of_dispatch=of_dispatch,

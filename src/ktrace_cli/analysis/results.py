@@ -26,6 +26,8 @@ class Request:
     """Also tell phases apart by this."""
     waits: Sequence[str] = WAITS
     """Shell patterns: phases of these names are waits."""
+    is_window: bool = False
+    """Slices outside of a window of time are left out: what is between others is not known."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,9 @@ class KernelSummary:
     tail: Spread | None
     """From the median wave's end to the last one's, per launch."""
     longest_wave: LongestWave | None
-    gaps: Gaps
+    gaps: Gaps | None
+    """None where only a window of time is looked at, as is the longest wave; then no lane is told.
+    """
     lanes: tuple[LaneUse, ...]
     units: tuple[UnitPhase, ...]
     """Its phases in each unit of Summary.by, longest total first."""

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ktrace_cli.analysis.phases import PhaseTable
-from ktrace_cli.model import Columns, Flags, Part, SliceFlag, Timeline
+from ktrace_cli.model import NONE, Columns, Flags, Part, SliceFlag, Timeline
 from ktrace_cli.timeline.segments import Ints
 
 
@@ -58,11 +58,11 @@ class Rows:
     @cached_property
     def self_ns(self) -> Ints:
         """How long each slice is without what nests directly inside."""
-        inner = np.flatnonzero(self.parent >= 0)
+        inner = np.flatnonzero(self.parent != NONE)
         inside = np.bincount(self.parent.take(inner), self.ns.take(inner), len(self.ns))
         return self.ns - inside.astype(np.int64)
 
     @cached_property
     def is_own(self) -> Flags:
         """Which are on their wave's own lane."""
-        return np.asarray((self.table.lane == 0).take(self.phase), np.bool_)
+        return np.asarray((self.table.lane == NONE).take(self.phase), np.bool_)

@@ -40,7 +40,7 @@ def summarize(timeline: Timeline, request: Request | None = None) -> Summary:
     table = list_phases(timeline, request.waits)
     grouping = group_by(timeline, request.by) if request.by else None
     found = _collect(timeline, table, grouping)
-    kernels = _kernels(timeline, table, grouping, found)
+    kernels = _kernels(timeline, table, grouping, found, request)
     is_closed = timeline.losses.not_closed == 0
     return Summary(
         kernels=tuple(sorted(kernels, key=lambda kernel: (-kernel.wave_ns, kernel.name))),
@@ -97,7 +97,11 @@ def _collect(timeline: Timeline, table: PhaseTable, grouping: Grouping | None) -
 
 
 def _kernels(
-    timeline: Timeline, table: PhaseTable, grouping: Grouping | None, found: _Collected
+    timeline: Timeline,
+    table: PhaseTable,
+    grouping: Grouping | None,
+    found: _Collected,
+    request: Request,
 ) -> list[KernelSummary]:
     waves = timeline.waves
     duration = waves["end_ns"] - waves["begin_ns"]
@@ -112,7 +116,7 @@ def _kernels(
     gaps = found.coverage.gaps()
     rows_by_kernel = _rows_by_key(table.kernel_of_wave, count)
     return [
-        _Kernel(timeline, table, key, rows_by_kernel[key], found).summary(
+        _Kernel(timeline, table, key, rows_by_kernel[key], found, request).summary(
             phases.get(key, ()), units.get(key, ()), gaps[key]
         )
         for key in np.unique(table.kernel_of_dispatch).tolist()
@@ -129,6 +133,7 @@ class _Kernel:
     rows: Ints
     """Timeline.waves."""
     found: _Collected
+    request: Request
 
     def summary(
         self, phases: tuple[Phase, ...], units: tuple[UnitPhase, ...], gaps: Gaps
@@ -142,6 +147,7 @@ class _Kernel:
         ended = timed[is_ended]
         is_ns = timeline.unit == NANOSECONDS
         # Cycles of different clocks are not aligned: nothing can be said across a whole launch.
+        found, is_window = self.found, self.request.is_window
         spreads = find_spreads(timeline, ended) if is_ns else None
         return KernelSummary(
             name=display_name(kernel.mangled),
@@ -161,9 +167,9 @@ class _Kernel:
             imbalance=find_imbalance(timeline, ended) if len(ended) else (),
             wave_starts=spreads[0] if spreads else None,
             tail=spreads[1] if spreads else None,
-            longest_wave=self.found.longest.wave(self.key),
-            gaps=gaps,
-            lanes=tuple(self.found.coverage.lanes(self.key)),
+            longest_wave=None if is_window else found.longest.wave(self.key),
+            gaps=None if is_window else gaps,
+            lanes=() if is_window else tuple(found.coverage.lanes(self.key)),
             units=units,
         )
 

@@ -15,6 +15,7 @@ from ktrace_cli.errors import UsageError
 from ktrace_cli.units import counted
 
 _MOST_LISTED = 8
+_WINDOW = "phases and marks of a window of time only; waves and launches are whole, also in shares"
 
 
 def write_report(summary: Summary, style: Style, histograms: Sequence[str] = ()) -> list[Block]:
@@ -33,6 +34,8 @@ def write_report(summary: Summary, style: Style, histograms: Sequence[str] = ())
     if summary.unit != NANOSECONDS:
         text = "times in cycles of the core clock (cy); clocks of different XCCs are not aligned"
         blocks.append(Line((text,)))
+    if summary.request.is_window:
+        blocks.append(Line((_WINDOW,)))
     shown = summary.kernels[: style.top] if style.top else summary.kernels
     for kernel in shown:
         blocks += _kernel(kernel, summary, style, histograms)

@@ -125,7 +125,7 @@ def _spreads(kernel: KernelSummary, style: Style) -> str:
 
 def _gaps(kernel: KernelSummary, style: Style) -> str:
     gaps = kernel.gaps
-    if not kernel.wave_ns or not kernel.phases:
+    if gaps is None or not kernel.wave_ns or not kernel.phases:
         return ""
     times = gaps.times
     share = 100 * times.total_ns / kernel.wave_ns

@@ -126,7 +126,8 @@ def decode_recording(recording: Path) -> None:
 def _write(timeline: Timeline, target: Target, group_by: GroupBy | None = None) -> None:
     if warning := size_warning(timeline, target.format):
         console.warn(warning)
-    with console.progress(f"writing {target.format.value}") as advance:
+    doing = f"writing {target.format.value}"
+    with console.progress(doing, beside_stdout=target.path == STDOUT) as advance:
         written = write_timeline(with_progress(timeline, advance), target, group_by)
     if target.path == STDOUT and target.format not in _NEXT:
         return

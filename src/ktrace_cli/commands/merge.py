@@ -89,8 +89,12 @@ def merge(
     for sentence in missing:
         console.warn(sentence)
     packed = compressed if output.suffix == ".gz" else nullcontext
-    with open_output(output, may_replace=force) as out, packed(out) as stream:
-        merged = write_merged(merging, stream)
+    with (
+        open_output(output, may_replace=force) as out,
+        packed(out) as stream,
+        console.progress("writing", beside_stdout=output == STDOUT) as advance,
+    ):
+        merged = write_merged(merging, stream, advance)
     _tell_result(merging, merged, output)
     if strict and (missing or losses_of(recordings, traces)):
         raise typer.Exit(ExitStatus.LOSS)
@@ -116,10 +120,15 @@ def _tell_result(merging: Merging, merged: Merged, output: Path) -> None:
         processes = counted(merged.renumbered, "process has", "processes have")
         console.say(f"{processes} the id of one on another machine: shown with a number above it")
     name = "stdout" if output == STDOUT else str(output)
+    parts = [
+        f"{counted(slices, 'slice')} of {counted(len(inputs), what)}"
+        for slices, inputs, what in (
+            (merged.slices, merging.recordings, "recording"),
+            (merged.host_slices, merging.traces, "other trace"),
+        )
+        if inputs
+    ]
     console.say(
-        f"wrote {counted(merged.slices, 'slice')} of"
-        f" {counted(len(merging.recordings), 'recording')} and"
-        f" {counted(merged.host_slices, 'slice')} of"
-        f" {counted(len(merging.traces), 'other trace')} to {name}, on"
-        f" {merging.alignment.axis}; open it at https://ui.perfetto.dev"
+        f"wrote {' and '.join(parts)} to {name}, on {merging.alignment.axis};"
+        " open it at https://ui.perfetto.dev"
     )

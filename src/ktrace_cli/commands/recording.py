@@ -11,6 +11,7 @@ from ktrace_cli import console
 from ktrace_cli.errors import ExitStatus, KtraceError
 from ktrace_cli.launch.environment import DEFAULT_FOLDER
 from ktrace_cli.model import Device, Timeline
+from ktrace_cli.progress import part_of
 from ktrace_cli.timeline.build import build_timeline
 from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.trace_file.reader import read_recording
@@ -18,6 +19,7 @@ from ktrace_cli.units import counted
 
 RUN_FOLDER = Path(DEFAULT_FOLDER)
 """Where `ktrace run` writes without `-o`."""
+_CHECKING = 0.15  # the share of the time of reading that checksums take
 
 RecordingArgument = Annotated[
     Path | None,
@@ -57,8 +59,9 @@ def load_timeline(path: Path) -> Timeline:
     Raises:
         KtraceError: it cannot be read, or its times cannot be told.
     """
-    recording = read_recording(path)
-    timeline = build_timeline(recording)
+    with console.progress(f"reading {path.name}") as advance:
+        recording = read_recording(path, part_of(advance, _CHECKING))
+        timeline = build_timeline(recording, part_of(advance, 1 - _CHECKING))
     for sentence in timeline.losses.sentences():
         console.warn(f"{path}: {sentence}")
     for loss in recording.losses:

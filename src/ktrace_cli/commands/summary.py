@@ -44,6 +44,7 @@ from ktrace_cli.commands.selection import (
 )
 from ktrace_cli.errors import UsageError
 from ktrace_cli.timeline.cycles import in_cycles
+from ktrace_cli.timeline.progress import with_progress
 
 
 class Format(str, Enum):
@@ -138,7 +139,9 @@ def summary(
     timeline = load_timeline(find_recording(recording))
     shown = select_waves(timeline, selection)
     shown = in_cycles(shown) if unit is Unit.CYCLES else shown
-    result = summarize(shown, Request(by, tuple(wait or WAITS)))
+    request = Request(by, tuple(wait or WAITS), is_window=selection.has_window)
+    with console.progress("reading") as advance:
+        result = summarize(with_progress(shown, advance), request)
     _write(result, _Output(output_format, describe_devices(timeline), top, histogram or []))
     check_losses(timeline, strict=strict)
 

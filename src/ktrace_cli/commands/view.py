@@ -42,11 +42,12 @@ from ktrace_cli.commands.view_options import (
     TuiOption,
 )
 from ktrace_cli.errors import KtraceError, UsageError
-from ktrace_cli.export.formats import default_output
+from ktrace_cli.export.formats import Format, choose_target, default_output
 from ktrace_cli.export.opening import Opening, plan_opening
-from ktrace_cli.export.output import Sink, compressed, open_output
+from ktrace_cli.export.output import compressed
 from ktrace_cli.export.perfetto import write_perfetto
 from ktrace_cli.export.tui import BLOCKS, By, View, draw, pick_dispatches
+from ktrace_cli.export.write import size_warning, write_timeline
 from ktrace_cli.model import Timeline
 from ktrace_cli.timeline.progress import with_progress
 from ktrace_cli.timeline.select import window_ns, zero_ns
@@ -148,17 +149,20 @@ def view(
 @contextmanager
 def _decoded(timeline: Timeline, recording: Path) -> Iterator[Path]:
     """Write the trace where `decode` does, else where it vanishes with this process."""
-    path = default_output(recording)
-    if _takes_files(path.parent):
-        with open_output(path, may_replace=True) as out:
-            _write(timeline, out)
-        console.say(f"wrote {path}")
-        yield path
+    target = choose_target(recording, None, Format.PFTRACE, may_replace=True)
+    if warning := size_warning(timeline, target.format):
+        console.warn(warning)
+    if _takes_files(target.path.parent):
+        with console.progress("writing the trace") as advance:
+            write_timeline(with_progress(timeline, advance), target, None)
+        console.say(f"wrote {target.path}")
+        yield target.path
         return
     with tempfile.TemporaryFile() as out:
-        _write(timeline, out)
+        with compressed(out) as stream, console.progress("writing the trace") as advance:
+            write_perfetto(with_progress(timeline, advance), stream)
         out.flush()
-        console.say(f"{path.parent} cannot be written: the trace is kept only while this runs")
+        console.say(f"{target.path.parent} cannot be written: the trace vanishes when this ends")
         yield Path(f"/proc/self/fd/{out.fileno()}")
 
 
@@ -168,11 +172,6 @@ def _takes_files(folder: Path) -> bool:
             return True
     except OSError:
         return False
-
-
-def _write(timeline: Timeline, out: Sink) -> None:
-    with compressed(out) as stream, console.progress("decoding") as advance:
-        write_perfetto(with_progress(timeline, advance), stream)
 
 
 def _serve(trace: Path, name: str, opening: Opening | None, browsing: _Browsing) -> None:
@@ -231,7 +230,7 @@ def _draw(timeline: Timeline, drawing: _Drawing) -> None:
             about=_about(timeline, row, drawing.dispatches),
         )
         with console.progress("drawing") as advance:
-            picture = draw(with_progress(timeline, advance, passes=2), view)
+            picture = draw(with_progress(timeline, advance, passes=3), view)
         console.lines(picture)
 
 

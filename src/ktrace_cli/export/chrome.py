@@ -1,15 +1,13 @@
 """The model in Chrome's JSON trace format, for viewers and scripts that read no protobuf.
 
-Times are microseconds with three decimals, counted from the first wave: whole nanoseconds that a
-double holds exactly. Numbers that JSON or a double does not have are strings.
+Times are microseconds with up to three decimals, counted from the first wave: whole nanoseconds of
+which a double tells each from the next. Numbers that JSON or a double does not have are strings.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import cache
 
 import numpy as np
 import orjson
@@ -23,14 +21,15 @@ from ktrace_cli.export.details import (
     WAVE_FLAGS,
     WAVE_NUMBERS,
 )
+from ktrace_cli.export.lines import Cached, join_lines, number_pieces
 from ktrace_cli.export.output import Sink
 from ktrace_cli.export.records import Written, kind_name, pieces, records_of, role_of
 from ktrace_cli.export.tracks import GroupBy
-from ktrace_cli.export.values import Value, payloads
+from ktrace_cli.export.values import payloads, value_jsons
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline
 from ktrace_cli.timeline.select import zero_ns
 
-_MOST_EXACT = (1 << 53) - 1
+_RUNNING, _MARK = 1, 2  # of _Writer._name
 
 Arguments = dict[str, object]
 
@@ -47,7 +46,7 @@ def write_chrome(timeline: Timeline, out: Sink, group_by: GroupBy | None = None)
     out.write(writer.head())
     for part in timeline.parts():
         for lines in writer.lines(part):
-            out.write("".join(lines).encode())
+            out.write(lines)
     out.write("".join(writer.lane_names()).encode())
     out.write(b"\n]}\n")
     return writer.written
@@ -60,22 +59,23 @@ class _Writer:
         self._timeline = timeline
         self._zero = zero_ns(timeline) if len(timeline.dispatches) else 0
         self._threads = threads
-        self._lanes_in_use: set[tuple[int, int]] = set()
+        self._lanes_in_use: set[int] = set()
         self.written = Written()
-        names = [_json(event.name) for event in timeline.events]
-        running = [_json(f"{event.name} (unfinished)") for event in timeline.events]
-        kinds = [_json(kind_name(event)) for event in timeline.events]
+        self._names = Cached(self._name)
+        self._places = Cached(self._place)
 
-        @cache
-        def name(event: int, flags: int) -> str:
-            shown = running if flags & SliceFlag.RUNNING else names
-            return f'"cat":{kinds[event]},"name":{shown[event]}'
+    def _name(self, key: int) -> bytes:
+        """Return how an event begins: three times its row, + 1: it is running, + 2: a mark."""
+        row, kind = divmod(key, 3)
+        event = self._timeline.events[row]
+        name = _json(f"{event.name} (unfinished)" if kind == _RUNNING else event.name)
+        head = '"ph":"i","s":"t"' if kind == _MARK else '"ph":"X"'
+        return f',\n{{{head},"cat":{_json(kind_name(event))},"name":{name},'.encode()
 
-        @cache
-        def place(row: int, lane: int) -> str:
-            return _place(threads.lane(row, lane))
-
-        self._name, self._place = name, place
+    def _place(self, key: int) -> bytes:
+        """Return where an event is: the row of its thread times the number of lanes, + its lane."""
+        thread = self._threads.lane(*divmod(key, len(self._timeline.lanes)))
+        return f'{_place(thread)},"ts":'.encode()
 
     def head(self) -> bytes:
         """Return all up to the events of waves: what the trace is, threads, dispatches."""
@@ -87,8 +87,9 @@ class _Writer:
 
     def lane_names(self) -> Iterator[str]:
         """Yield the names of the lanes that were in use."""
-        for row, lane in sorted(self._lanes_in_use):
-            for event in _thread_metadata(self._threads.lane(row, lane)):
+        for place in sorted(self._lanes_in_use):
+            thread = self._threads.lane(*divmod(place, len(self._timeline.lanes)))
+            for event in _thread_metadata(thread):
                 yield ",\n" + _json(event)
 
     def _dispatches(self) -> Iterator[str]:
@@ -98,14 +99,14 @@ class _Writer:
             head = f'{{"ph":"X","cat":"dispatch","name":{name},{_place(thread)}'
             yield f'{head}{self._span(dispatch)},"args":{_json(_of_dispatch(dispatch))}}}'
 
-    def lines(self, part: Part) -> Iterator[list[str]]:
+    def lines(self, part: Part) -> Iterator[bytes]:
         """Yield the events of a part, a wave before its slices, parents before children."""
         arrows = self._arrows(part)
         yield self._waves(part.wave_rows)
         for records in pieces(records_of(part)):
             yield self._records(part, records, arrows)
 
-    def _waves(self, rows: Columns) -> list[str]:
+    def _waves(self, rows: Columns) -> bytes:
         timeline, lines = self._timeline, []
         for row, wave in zip(rows.tolist(), timeline.waves[rows], strict=True):
             thread = int(self._threads.of_wave[row])
@@ -114,92 +115,80 @@ class _Writer:
             dispatch = timeline.dispatches[wave["dispatch"]]
             arguments = _json(_of_wave(timeline, wave, int(dispatch["number"])))
             name = _json(role_of(timeline, wave) or "wave")
-            head = f',\n{{"ph":"X","cat":"wave","name":{name},{self._place(thread, 0)}'
+            head = f',\n{{"ph":"X","cat":"wave","name":{name},{_place(self._threads.own[thread])}'
             lines.append(f'{head}{self._span(wave)},"args":{arguments}}}')
-        return lines
+        return "".join(lines).encode()
 
-    def _records(self, part: Part, records: Columns, arrows: Mapping[int, str]) -> list[str]:
-        thread = self._threads.of_wave[records["wave"]]
-        lane = np.maximum(records["lane"], 0)
-        self._note_lanes(thread, lane)
+    def _records(self, part: Part, records: Columns, arrows: Mapping[int, bytes]) -> bytes:
+        is_mark = records["lane"] == NONE
+        is_running = (records["flags"] & SliceFlag.RUNNING) != 0
+        names = records["event"].astype(np.int64) * 3 + np.where(is_mark, _MARK, is_running)
+        lane = np.where(is_mark, 0, records["lane"])
+        places = self._threads.of_wave[records["wave"]] * len(self._timeline.lanes) + lane
+        self._lanes_in_use.update(np.unique(places[lane > 0]).tolist())
         self.written.add(records)
-        begin = records["begin_ns"] - self._zero
-        tails = self._tails(part, records)
-        has_arrow = np.isin(records["slice"], list(arrows)) if arrows else np.zeros(0, np.bool_)
-        for at in np.flatnonzero(has_arrow).tolist():
-            tails[at] += arrows[int(records["slice"][at])]
-        name, place, decimals = self._name, self._place, _DECIMALS
-        return [
-            f',\n{{"ph":"i","s":"t",{name(event, 0)},{place(row, 0)},"ts":{us}.{decimals[ns]}{tail}'
-            if in_lane == NONE
-            else f',\n{{"ph":"X",{name(event, flags)},{place(row, in_lane)},'
-            f'"ts":{us}.{decimals[ns]},"dur":{long_us}.{decimals[long_ns]}{tail}'
-            for event, flags, row, in_lane, us, ns, long_us, long_ns, tail in zip(
-                *(records[column].tolist() for column in ("event", "flags")),
-                thread.tolist(),
-                records["lane"].tolist(),
-                *(column.tolist() for column in np.divmod(begin, 1000)),
-                *(column.tolist() for column in np.divmod(records["ns"], 1000)),
-                tails,
-                strict=True,
-            )
-        ]
+        begins = number_pieces((records["begin_ns"] - self._zero) / 1000)
+        durations = [b',"dur":%s' % duration for duration in number_pieces(records["ns"] / 1000)]
+        for row in np.flatnonzero(is_mark).tolist():
+            durations[row] = b""
+        return join_lines(
+            len(records),
+            self._names.pieces(names),
+            self._places.pieces(places),
+            begins,
+            durations,
+            self._tails(part, records, arrows),
+        )
 
-    def _note_lanes(self, thread: Columns, lane: Columns) -> None:
-        lanes = len(self._timeline.lanes)
-        used = np.unique(thread[lane > 0] * lanes + lane[lane > 0])
-        self._lanes_in_use.update(divmod(key, lanes) for key in used.tolist())
-
-    def _tails(self, part: Part, records: Columns) -> list[str]:
-        """Return the end of each event: with its arguments, if it has any."""
-        arguments: dict[int, Arguments] = defaultdict(dict)
-        for row, values in payloads(records, part.values).items():
-            for number, value in enumerate(values):
-                arguments[row][f"value_{number + 1}" if number else "value"] = _shown(value)
+    def _tails(self, part: Part, records: Columns, arrows: Mapping[int, bytes]) -> list[bytes]:
+        """Return the end of each event, with its arguments, if it has any, and arrows behind it."""
+        tails = [b"}"] * len(records)
+        values = payloads(records, part.values, value_jsons)
+        for row, shown in values.items():
+            tails[row] = b',"args":{%s}}' % _payload(shown)
         for row in np.flatnonzero(records["flags"]).tolist():
             flags = int(records["flags"][row])
-            arguments[row].update({n: True for flag, n in SLICE_FLAGS.items() if flag & flags})
-        tails = ["}"] * len(records)
-        for row, found in arguments.items():
-            tails[row] = f',"args":{_json(found)}}}'
+            names = [name for flag, name in SLICE_FLAGS.items() if flag & flags]
+            shown = [b'"%s":true' % name.encode() for name in names]
+            if row in values:
+                shown.insert(0, _payload(values[row]))
+            tails[row] = b',"args":{%s}}' % b",".join(shown)
+        has_arrow = np.isin(records["slice"], list(arrows)) if arrows else np.zeros(0, np.bool_)
+        for row in np.flatnonzero(has_arrow).tolist():
+            tails[row] += arrows[int(records["slice"][row])]
         return tails
 
     def _span(self, row: Columns) -> str:
         begin, end = int(row["begin_ns"]), int(row["end_ns"])
-        return f',"ts":{_microseconds(begin - self._zero)},"dur":{_microseconds(end - begin)}'
+        return f',"ts":{(begin - self._zero) / 1000},"dur":{(end - begin) / 1000}'
 
-    def _arrows(self, part: Part) -> dict[int, str]:
+    def _arrows(self, part: Part) -> dict[int, bytes]:
         """Return the events of arrows by the slice behind whose event they stand.
 
         An arrow ends on what is innermost on its thread at its time: a destination that began
         before the arrow's source takes it at that moment.
         """
-        found: dict[int, str] = defaultdict(str)
+        found: dict[int, bytes] = defaultdict(bytes)
         for flow in part.flows:
             self.written.arrows += 1
             edge = self._timeline.edges[flow["edge"]]
             name = _json(f"{edge.source} -> {edge.destination}")
             head = f'"cat":"edge","name":{name},"id":{self.written.arrows}'
-            source, destination = (int(flow[end]) for end in ("source", "destination"))
-            leaves = int(part.slices["begin_ns"][source])
-            arrives = max(int(part.slices["begin_ns"][destination]), leaves)
-            begin = self._point(f'{{"ph":"s",{head}', part.slices[source], leaves)
-            end = self._point(f'{{"ph":"f","bp":"e",{head}', part.slices[destination], arrives)
-            # At equal times their order in the file counts: the begin is to be the first.
-            found[max(source, destination) if arrives == leaves else source] += begin
-            found[max(source, destination) if arrives == leaves else destination] += end
+            ends = [part.slices[flow[end]] for end in ("source", "destination")]
+            leaves, arrives = np.maximum([of["begin_ns"] for of in ends], ends[0]["begin_ns"])
+            begin = self._point(f'{{"ph":"s",{head}', ends[0], int(leaves))
+            end = self._point(f'{{"ph":"f","bp":"e",{head}', ends[1], int(arrives))
+            rows = [int(flow["source"]), int(flow["destination"])]
+            if leaves == arrives:  # then their order counts, and that they stand behind both slices
+                last = max((0, 1), key=lambda n: (ends[n]["wave"], ends[n]["begin_ticks"], rows[n]))
+                rows = [rows[last]] * 2
+            found[rows[0]] += begin
+            found[rows[1]] += end
         return found
 
-    def _point(self, head: str, of: Columns, at: int) -> str:
-        place = self._place(int(self._threads.of_wave[of["wave"]]), int(of["lane"]))
-        return f',\n{head},{place},"ts":{_microseconds(at - self._zero)}}}'
-
-
-_DECIMALS = tuple(f"{number:03d}" for number in range(1000))
-
-
-def _microseconds(ns: int) -> str:
-    return f"{ns // 1000}.{ns % 1000:03d}"
+    def _point(self, head: str, of: Columns, at: int) -> bytes:
+        thread = self._threads.lane(int(self._threads.of_wave[of["wave"]]), int(of["lane"]))
+        return f',\n{head},{_place(thread)},"ts":{(at - self._zero) / 1000}}}'.encode()
 
 
 def _place(thread: Thread) -> str:
@@ -210,11 +199,10 @@ def _json(value: object) -> str:
     return orjson.dumps(value).decode()
 
 
-def _shown(value: Value) -> bool | int | float | str:
-    """Return what readers of JSON get exactly: a string for what is no finite double."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return str(value) if isinstance(value, int) and abs(value) > _MOST_EXACT else value
+def _payload(values: list[bytes]) -> bytes:
+    names = (f"value_{n}" if n > 1 else "value" for n in range(1, len(values) + 1))
+    shown = zip(names, values, strict=True)
+    return b",".join(b'"%s":%s' % (name.encode(), value) for name, value in shown)
 
 
 def _about(timeline: Timeline, zero: int) -> Arguments:
@@ -248,7 +236,7 @@ def _metadata(threads: Threads) -> Iterator[Arguments]:
 
 def _thread_metadata(thread: Thread) -> Iterator[Arguments]:
     place = {"ph": "M", "pid": thread.pid, "tid": thread.tid}
-    yield {**place, "name": "thread_name", "args": {"name": thread.name}}
+    yield {**place, "name": "thread_name", "args": {"name": thread.title}}
     yield {**place, "name": "thread_sort_index", "args": {"sort_index": thread.tid}}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ktrace_cli.code_object.names import display_name
+from ktrace_cli.export.records import role_of
 from ktrace_cli.export.slots import fit_slots
 from ktrace_cli.export.tracks import MOST_WAVE_TRACKS, GroupBy
 from ktrace_cli.model import NONE, Timeline, WaveFlag
@@ -24,6 +25,13 @@ class Thread:
     pid: int
     tid: int
     name: str
+    role: str = ""
+    """Shown behind its name, but not on its lanes: viewers show some 28 characters."""
+
+    @property
+    def title(self) -> str:
+        """Return what it is called."""
+        return f"{self.name} · {self.role}" if self.role else self.name
 
 
 @dataclass
@@ -72,7 +80,7 @@ class _Plan:
         self._timeline = timeline
         self._devices = {device.device: device for device in timeline.devices}
         self._processes: dict[str, int] = {}
-        self._names: list[tuple[int, str]] = []
+        self._names: list[tuple[int, str, str]] = []
         self._of_wave = np.full(len(timeline.waves), NONE, np.int64)
         self._of_dispatch = np.full(len(timeline.dispatches), NONE, np.int64)
 
@@ -86,7 +94,8 @@ class _Plan:
         return Threads(
             processes=list(self._processes),
             own=[
-                Thread(pid, first + row * step, name) for row, (pid, name) in enumerate(self._names)
+                Thread(pid, first + row * step, name, role)
+                for row, (pid, name, role) in enumerate(self._names)
             ],
             of_wave=self._of_wave,
             of_dispatch=self._of_dispatch,
@@ -110,7 +119,9 @@ class _Plan:
             self._of_dispatch[row] = self._thread(pid, "dispatch")
             first, last = np.searchsorted(row_of_dispatch, [row, row + 1])
             for place in shown[order[first:last]]:
-                self._of_wave[place] = self._thread(pid, _wave_name(timeline, place))
+                wave = timeline.waves[place]
+                name = f"{','.join(map(str, wave['block']))} · wave {wave['wave']}"
+                self._of_wave[place] = self._thread(pid, name, role_of(timeline, wave))
 
     def add_slots(self, shown: Ints) -> None:
         """Add threads for the dispatches of each stream, and for the wave slots of each CU."""
@@ -141,17 +152,10 @@ class _Plan:
             parts.append("modelled time")
         return self._processes.setdefault(" · ".join(parts), len(self._processes) + 1)
 
-    def _thread(self, pid: int, name: str) -> int:
-        self._names.append((pid, name))
+    def _thread(self, pid: int, name: str, role: str = "") -> int:
+        self._names.append((pid, name, role))
         return len(self._names) - 1
 
 
 def _again(number: int) -> str:
     return f" ({number + 1})" if number else ""
-
-
-def _wave_name(timeline: Timeline, row: int) -> str:
-    wave = timeline.waves[row]
-    name = f"workgroup {','.join(map(str, wave['block']))} · wave {wave['wave']}"
-    role = timeline.events[wave["group"]].name if wave["group"] != NONE else ""
-    return f"{name} · {role}" if role else name

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
+import numpy as np
+
+from ktrace_cli.export.lines import Cached, join_lines, number_pieces
 from ktrace_cli.export.output import Sink
-from ktrace_cli.export.records import Written, flag_names, kind_name, pieces, records_of, role_of
-from ktrace_cli.export.values import payloads, show
+from ktrace_cli.export.records import (
+    Written,
+    flag_names,
+    head_keys,
+    kind_name,
+    pieces,
+    records_of,
+    role_of,
+    split_key,
+)
+from ktrace_cli.export.values import payloads, value_texts
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline
 
 WAVE_COLUMNS = (
@@ -59,7 +70,7 @@ def write_csv(timeline: Timeline, out: Sink) -> Written:
     written = Written()
     for part in timeline.parts():
         for records in pieces(records_of(part)):
-            out.write("".join(rows.lines(part, records)).encode())
+            out.write(rows.lines(part, records))
             written.add(records)
     return written
 
@@ -71,39 +82,44 @@ class _Rows:
         self._timeline = timeline
         self._flags = flag_names(SliceFlag)
         self._kernels = [_quoted(kernel.name) for kernel in timeline.kernels]
-        lanes = [_quoted(lane) for lane in timeline.lanes]
-        heads = [f"{kind_name(event)},{_quoted(event.name)}" for event in timeline.events]
+        lanes = [*(_quoted(lane) for lane in timeline.lanes), ""]
+        events = [f"{kind_name(event)},{_quoted(event.name)}" for event in timeline.events]
 
-        @cache
-        def head(event: int, lane: int) -> str:
-            return f"{heads[event]},{lanes[lane] if lane != NONE else ''}"
+        def head(key: int) -> bytes:
+            event, lane, depth = split_key(key, len(lanes))
+            return f"{events[event]},{lanes[lane]},{'' if lane == NONE else depth},".encode()
 
-        self._head = head
+        self._heads = Cached(head)
 
-    def lines(self, part: Part, records: Columns) -> list[str]:
+    def lines(self, part: Part, records: Columns) -> bytes:
         """Return the lines of some records of a part."""
         waves = records["wave"]
-        first, last = int(waves[0]), int(waves[-1])
-        of_wave = [self._of_wave(wave) for wave in self._timeline.waves[first : last + 1]]
+        first = int(waves[0])
+        of_waves = [self._of_wave(w) for w in self._timeline.waves[first : int(waves[-1]) + 1]]
         begins = self._timeline.waves["begin_ticks"][waves]
-        # Almost all have no payload: an empty last column.
-        tails: list[str] = ["\n"] * len(records)
-        for row, values in payloads(records, part.values).items():
-            tails[row] = ";".join(map(show, values)) + "\n"
-        head, flags = self._head, self._flags
-        return [
-            f"{of_wave[wave - first]}{head(event, lane)},{depth if lane != NONE else ''},"
-            f"{begin},{ns},{tick},{ticks},{_quoted(flags(flag)) if flag else ''},{tail}"
-            for wave, event, lane, depth, begin, ns, tick, ticks, flag, tail in zip(
-                *(records[name].tolist() for name in _COLUMNS[:6]),
-                (records["begin_ticks"] - begins).tolist(),
-                *(records[name].tolist() for name in _COLUMNS[6:]),
-                tails,
-                strict=True,
-            )
-        ]
+        numbers = number_pieces(
+            records["begin_ns"], records["ns"], records["begin_ticks"] - begins, records["ticks"]
+        )
+        return join_lines(
+            len(records),
+            [of_waves[row] for row in (waves - first).tolist()],
+            self._heads.pieces(head_keys(records, len(self._timeline.lanes) + 1)),
+            numbers,
+            self._tails(part, records),
+        )
 
-    def _of_wave(self, wave: Columns) -> str:
+    def _tails(self, part: Part, records: Columns) -> list[bytes]:
+        """Return flags and payload of each line. Almost all have neither."""
+        tails = [b",,\n"] * len(records)
+        texts = payloads(records, part.values, value_texts)
+        for row, values in texts.items():
+            tails[row] = b",,%s\n" % b";".join(values)
+        for row in np.flatnonzero(records["flags"]).tolist():
+            flags = _quoted(self._flags(int(records["flags"][row]))).encode()
+            tails[row] = b",%s,%s\n" % (flags, b";".join(texts.get(row, [])))
+        return tails
+
+    def _of_wave(self, wave: Columns) -> bytes:
         dispatch = self._timeline.dispatches[wave["dispatch"]]
         columns: Sequence[object] = (
             dispatch["number"],
@@ -116,10 +132,7 @@ class _Rows:
             *(wave[name] for name in ("xcc", "se", "cu", "simd", "hardware_slot", "begin_ns")),
             wave["end_ns"] - wave["begin_ns"],
         )
-        return "".join(f"{column}," for column in columns)
-
-
-_COLUMNS = ("wave", "event", "lane", "depth", "begin_ns", "ns", "ticks", "flags")
+        return "".join(f"{column}," for column in columns).encode()
 
 
 def _quoted(text: str) -> str:

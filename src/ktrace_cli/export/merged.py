@@ -21,6 +21,8 @@ from ktrace_cli.importers.inputs import RecordingInput, TraceInput
 from ktrace_cli.importers.kernel_names import shown_name
 from ktrace_cli.importers.matching import Match
 from ktrace_cli.model import NONE
+from ktrace_cli.progress import Advance, part_of, unwatched
+from ktrace_cli.timeline.progress import with_progress
 
 Ints = NDArray[np.int64]
 
@@ -53,7 +55,7 @@ class Merged:
     """Processes that are shown with another id, because one of another machine has theirs."""
 
 
-def write_merged(merging: Merging, out: Sink) -> Merged:
+def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> Merged:
     """Write everything to `out`, uncompressed.
 
     Raises:
@@ -92,7 +94,8 @@ def write_merged(merging: Merging, out: Sink) -> Merged:
             shows_clocks=number == _teller(merging),
             parents=parents[number],
         )
-        written = write_perfetto(recording.timeline, out, space)
+        told = with_progress(recording.timeline, part_of(advance, 1 / len(merging.recordings)))
+        written = write_perfetto(told, out, space)
         slices += written.slices
         arrows += written.arrows
         space = written.next_space

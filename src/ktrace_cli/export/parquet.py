@@ -5,7 +5,7 @@ It needs pyarrow, which `ktrace[parquet]` installs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +15,7 @@ from ktrace_cli.errors import KtraceError
 from ktrace_cli.export.csv import column_names
 from ktrace_cli.export.output import Sink
 from ktrace_cli.export.records import Written, flag_names, kind_name, records_of
-from ktrace_cli.export.values import Value, payloads, show
+from ktrace_cli.export.values import payloads, to_python, value_texts
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline
 
 _ROWS_PER_GROUP = 500_000
@@ -164,19 +164,14 @@ class _Table:
         )
 
     def _payloads(self, records: Columns, values: Columns) -> Iterator[Any]:
-        found = payloads(records, values)
         first = np.zeros(len(records))
-        has = np.zeros(len(records), np.bool_)
-        rows = list(found)
-        first[rows] = [float(values[0]) for values in found.values()]
-        has[rows] = True
+        has = records["values"] > 0
+        of_first = values[records["first_value"][has]]
+        first[has] = [float(value) for value in to_python(of_first)]
         yield self._arrow.array(first, mask=~has)
-        yield self._texts(found, len(records))
-
-    def _texts(self, found: Mapping[int, list[Value]], count: int) -> Any:
-        sizes = np.zeros(count + 1, np.int32)
-        sizes[np.array(list(found), np.int64) + 1] = [len(values) for values in found.values()]
-        texts = [show(value) for values in found.values() for value in values]
-        return self._arrow.ListArray.from_arrays(
+        found = payloads(records, values, value_texts)
+        sizes = np.append(0, records["values"]).astype(np.int32)
+        texts = [text for texts in found.values() for text in texts]
+        yield self._arrow.ListArray.from_arrays(
             np.cumsum(sizes, dtype=np.int32), self._arrow.array(texts, self._arrow.string())
         )

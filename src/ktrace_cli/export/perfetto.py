@@ -64,18 +64,18 @@ def write_perfetto(
         KtraceError: times before the host clock's zero.
     """
     tree = plan_tracks(timeline, space, group_by)
+    tracks = Tracks(space.first_uuid, tree.count, len(timeline.lanes))
     zero = _zero_ns(timeline, space)
+    interned = Interned()
+    slice_names = name_slices(timeline, interned, by_kernel=tree.uses_slots)
+    names = _name_arguments(timeline, slice_names, interned)
+
     out.write(process_packet(timeline, space))
     for packets in track_packets(tree.all_tracks(timeline)):
         out.write(packets)
     out.write(sequence_packets(timeline, space, zero))
-    interned = Interned()
-    slice_names = name_slices(timeline, interned, by_kernel=tree.uses_slots)
-    names = _name_arguments(timeline, slice_names, interned)
-    tracks = Tracks(space.first_uuid, tree.count, len(timeline.lanes))
-    reset = clock_packet(space, zero)
     slices = instants = arrows = 0
-    with Encoder(names, tracks, space.first_sequence, zero, reset) as encoder:
+    with Encoder(names, tracks, space.first_sequence, zero, clock_packet(space, zero)) as encoder:
         for batch in _batches(timeline, tree, slice_names, interned, space.first_flow):
             for piece in encoder.encode(batch):
                 _name_values(piece, names, interned)
@@ -86,18 +86,13 @@ def write_perfetto(
             slices += len(batch.part.slices)
             instants += len(batch.part.instants)
             arrows += len(batch.part.flows)
-    return Written(
-        slices=slices,
-        instants=instants,
-        arrows=arrows,
-        uses_slots=tree.uses_slots,
-        next_space=Space(
-            first_uuid=tracks.stop,
-            first_sequence=space.first_sequence + 1,
-            first_flow=space.first_flow + arrows,
-            shows_clocks=False,
-        ),
+    next_space = Space(
+        first_uuid=tracks.stop,
+        first_sequence=space.first_sequence + 1,
+        first_flow=space.first_flow + arrows,
+        shows_clocks=False,
     )
+    return Written(slices, instants, arrows, tree.uses_slots, next_space)
 
 
 def _zero_ns(timeline: Timeline, space: Space) -> int:

@@ -71,6 +71,23 @@ def pieces(records: Columns) -> Iterator[Columns]:
         yield records[first : first + _PIECE]
 
 
+def head_keys(records: Columns, lanes: int) -> Columns:
+    """Return a number for what a record is called: its event, its lane and its depth there.
+
+    Args:
+        records: RECORD.
+        lanes: how many there are, and one more.
+    """
+    lane = np.where(records["lane"] == NONE, lanes - 1, records["lane"])
+    return ((records["event"].astype(np.int64) * lanes + lane) << 16) + records["depth"]
+
+
+def split_key(key: int, lanes: int) -> tuple[int, int, int]:
+    """Return the event, lane and depth of a number of `head_keys`."""
+    event, lane = divmod(key >> 16, lanes)
+    return event, NONE if lane == lanes - 1 else lane, key & 0xFFFF
+
+
 def kind_name(event: Event) -> str:
     """Return how an event is marked in the source: `range`, `push`, `start`, `phase`, `mark`."""
     return Kind(event.kind).name.lower()

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 import numpy as np
 
+from ktrace_cli.export.lines import Cached, join_lines, number_pieces
 from ktrace_cli.export.output import Sink
-from ktrace_cli.export.records import Written, flag_names, kind_name, pieces, records_of, role_of
-from ktrace_cli.export.values import payloads, show
+from ktrace_cli.export.records import (
+    Written,
+    flag_names,
+    head_keys,
+    kind_name,
+    pieces,
+    records_of,
+    role_of,
+    split_key,
+)
+from ktrace_cli.export.values import payloads, value_texts
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline, WaveFlag
 from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.timeline.select import zero_ns
@@ -45,7 +54,7 @@ def write_text(timeline: Timeline, out: Sink) -> Written:
     rows = _Rows(timeline, zero)
     for part in timeline.parts():
         for lines in rows.lines(part):
-            out.write("".join(lines).encode())
+            out.write(lines)
     if timeline.edges:
         for part in timeline.parts():
             out.write("".join(_flows(timeline, part)).encode())
@@ -91,51 +100,48 @@ class _Rows:
         self.written = Written()
         self._flags = flag_names(SliceFlag)
         self._wave_flags = flag_names(WaveFlag)
-        names = [f"{kind_name(event)}\t{_clean(event.name)}" for event in timeline.events]
-        lanes = [_clean(lane) for lane in timeline.lanes]
-        self._head = cache(lambda event, lane: f"{names[event]}\t{lanes[lane]}")
-        self._mark_head = cache(lambda event: f"{names[event]}\t")
+        lanes = [*(_clean(lane) for lane in timeline.lanes), ""]
+        events = [f"{kind_name(event)}\t{_clean(event.name)}" for event in timeline.events]
 
-    def lines(self, part: Part) -> Iterator[list[str]]:
+        def head(key: int) -> bytes:
+            event, lane, depth = split_key(key, len(lanes))
+            shown = "" if lane == NONE else depth
+            return f"{events[event]}\t{lanes[lane]}\t{shown}\t".encode()
+
+        self._heads = Cached(head)
+
+    def lines(self, part: Part) -> Iterator[bytes]:
         """Yield the lines of a part: those of a wave, then of the next one."""
         records = records_of(part)
         self.written.add(records)
-        # A wave without a record has a line as well.
         places = self._waves(part.wave_rows)
-        at = 0
+        at = 0  # the first wave whose own line is yet to come; it may have no other
         for piece in pieces(records):
-            lines: list[str] = []
             of = np.searchsorted(part.wave_rows, piece["wave"])
-            for row, line in zip(of.tolist(), self._records(part, piece), strict=True):
-                while at <= row:
-                    lines.append(places[at][1])
-                    at += 1
-                lines.append(places[row][0] + line)
-            yield lines
-        yield [line for _, line in places[at:]]
+            prefixes = [places[row][0] for row in of.tolist()]
+            for first in np.flatnonzero(np.diff(of, prepend=-1)).tolist():
+                last = int(of[first]) + 1
+                own = b"".join(line for _, line in places[at:last])
+                prefixes[first] = own + prefixes[first]
+                at = max(at, last)
+            yield join_lines(len(piece), prefixes, *self._records(part, piece))
+        yield b"".join(line for _, line in places[at:])
 
-    def _records(self, part: Part, records: Columns) -> Iterator[str]:
-        waves = records["wave"]
-        tails: list[str] = ["\n"] * len(records)
-        for row, values in payloads(records, part.values).items():
-            tails[row] = ",".join(map(show, values)) + "\n"
-        flags = self._flags
-        for event, lane, depth, begin, ns, tick, ticks, flag, tail in zip(
-            *(records[name].tolist() for name in ("event", "lane", "depth")),
-            (records["begin_ns"] - self._zero).tolist(),
-            records["ns"].tolist(),
-            (records["begin_ticks"] - self._timeline.waves["begin_ticks"][waves]).tolist(),
-            *(records[name].tolist() for name in ("ticks", "flags")),
-            tails,
-            strict=True,
-        ):
-            if lane == NONE:
-                yield f"{self._mark_head(event)}\t\t{begin}\t0\t{tick}\t0\t\t{tail}"
-            else:
-                head = f"{self._head(event, lane)}\t{depth}"
-                yield f"{head}\t{begin}\t{ns}\t{tick}\t{ticks}\t{flags(flag)}\t{tail}"
+    def _records(self, part: Part, records: Columns) -> Iterator[list[bytes]]:
+        yield self._heads.pieces(head_keys(records, len(self._timeline.lanes) + 1))
+        begins = self._timeline.waves["begin_ticks"][records["wave"]]
+        numbers = (records["begin_ns"] - self._zero, records["ns"], records["begin_ticks"] - begins)
+        yield [text.replace(b",", b"\t") for text in number_pieces(*numbers, records["ticks"])]
+        tails = [b"\t\t\n"] * len(records)
+        texts = payloads(records, part.values, value_texts)
+        for row, values in texts.items():
+            tails[row] = b"\t\t%s\n" % b",".join(values)
+        for row in np.flatnonzero(records["flags"]).tolist():
+            flags = self._flags(int(records["flags"][row])).encode()
+            tails[row] = b"\t%s\t%s\n" % (flags, b",".join(texts.get(row, [])))
+        yield tails
 
-    def _waves(self, rows: Columns) -> list[tuple[str, str]]:
+    def _waves(self, rows: Columns) -> list[tuple[bytes, bytes]]:
         """Return how the lines of each wave begin, and the line that is its own."""
         timeline = self._timeline
         found = []
@@ -144,7 +150,8 @@ class _Rows:
             kernel = _clean(timeline.kernels[dispatch["kernel"]].name)
             place = f"{dispatch['number']}\t{dispatch['device']}\t{kernel}"
             prefix = f"{place}\t{_block(wave)}\t{wave['wave']}\t"
-            found.append((prefix, f"{prefix}{self._wave_line(wave)}\n"))
+            line = f"{prefix}{self._wave_line(wave)}\n"
+            found.append((prefix.encode(), line.encode()))
         return found
 
     def _wave_line(self, wave: Columns) -> str:

@@ -32,7 +32,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 """What a picture has that is not ASCII, but for names and `·`."""
 _LEAST_COLUMNS = 20
 _TICK = 14  # columns that a tick and its label need
-_DIM = "bright_black"
+_DIM = "dim"  # bright black is the background of some terminals
 
 
 class By(str, Enum):
@@ -140,12 +140,13 @@ def _heading(timeline: Timeline, view: View, groups: Groups, scale: Scale) -> It
 
 
 def _axis(scale: Scale) -> str:
-    """Write a tick and its time at every 1, 2 or 5 of some power of ten."""
+    """Write a tick and its time at every 1, 2 or 5 of some power of ten, where there is room."""
     step = _round_up(scale.width * _TICK)
     text = ""
     for time in range(0, scale.span.end_ns - scale.span.begin_ns + 1, step):
-        text = text.ljust(round(time / scale.width)) + f"|{format_duration(time)}"
-    return text[: scale.count]
+        longer = text.ljust(round(time / scale.width)) + f"|{format_duration(time)}"
+        text = longer if len(longer) <= scale.count else text
+    return text.ljust(scale.count)
 
 
 def _round_up(ns: float) -> int:

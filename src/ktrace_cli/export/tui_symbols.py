@@ -14,7 +14,7 @@ from ktrace_cli.timeline.segments import Ints
 # Okabe and Ito's colours, which people with any colour vision tell apart, on dark and on light.
 _COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2")
 _OTHER_LETTER = "*"
-_OTHER_STYLE = "bright_black"
+_OTHER_STYLE = "dim"
 
 
 @dataclass(frozen=True)

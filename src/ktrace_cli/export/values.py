@@ -1,70 +1,143 @@
-"""Payloads as Python values."""
+"""Payloads as Python values, as text and as JSON."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ktrace_cli.export.lines import number_pieces
 from ktrace_cli.model import Columns
 from ktrace_cli.trace_file.layout import ValueType
 
 Value = bool | int | float
 Bits = NDArray[np.uint64]
+Shown = TypeVar("Shown")
+
+_MOST_EXACT = (1 << 53) - 1  # readers of JSON have doubles
 
 
 def to_python(values: Columns) -> list[Value]:
     """Return the value of each row of model.VALUE; 32-bit floats as their shortest decimals."""
-    bits = np.ascontiguousarray(values["bits"])
-    found: list[Value] = bits.tolist()
-    for value_type, read in _READERS.items():
-        rows = np.flatnonzero(values["type"] == value_type)
-        for row, value in zip(rows.tolist(), read(bits[rows]), strict=True):
-            found[row] = value
-    return found
+    return _read(values, lambda bits: bits.tolist(), _PYTHON)
 
 
-def as_doubles(values: Columns) -> NDArray[np.float64]:
-    """Return the F32 and F64 rows of model.VALUE as doubles."""
-    bits = np.ascontiguousarray(values["bits"])
-    is_single = values["type"] == ValueType.F32
-    return np.where(is_single, _singles(bits).astype(np.float64), bits.view(np.float64))
+def value_texts(values: Columns) -> list[bytes]:
+    """Return each row of model.VALUE as text: `true`, `-7`, `0.1`, `nan`."""
+    return _read(values, number_pieces, _TEXT)
 
 
-def show(value: Value) -> str:
-    """Return a value as text: `true`, `-7`, `0.1`, `nan`."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def value_jsons(values: Columns) -> list[bytes]:
+    """Return each row of model.VALUE as JSON; a string for what no double holds, or JSON lacks."""
+    return _read(values, _json_integers, _JSON)
 
 
-def payloads(rows: Columns, values: Columns) -> dict[int, list[Value]]:
+def payloads(
+    rows: Columns, values: Columns, show: Callable[[Columns], list[Shown]]
+) -> dict[int, list[Shown]]:
     """Return the payload of each of `rows` that has one, by its place among them.
 
     Args:
         rows: with the columns `first_value` and `values`.
         values: model.VALUE.
+        show: one of the functions above.
     """
     owners = np.flatnonzero(rows["values"])
     counts = rows["values"][owners].astype(np.int64)
     ends = np.cumsum(counts)
     within = np.arange(int(counts.sum())) - np.repeat(ends - counts, counts)
-    found = to_python(values[np.repeat(rows["first_value"][owners], counts) + within])
+    shown = show(values[np.repeat(rows["first_value"][owners], counts) + within])
     begins = (ends - counts).tolist()
     return {
-        owner: found[begin:end]
+        owner: shown[begin:end]
         for owner, begin, end in zip(owners.tolist(), begins, ends.tolist(), strict=True)
     }
 
 
-def _singles(bits: Bits) -> NDArray[np.float32]:
-    return bits.astype(np.uint32).view(np.float32)
+def _read(
+    values: Columns,
+    otherwise: Callable[[Bits], list[Any]],
+    readers: Mapping[ValueType, Callable[[Bits], list[Any]]],
+) -> list[Any]:
+    """Read the values of each type together; those of no type in `readers` are unsigned."""
+    bits = np.ascontiguousarray(values["bits"])
+    types = np.unique(values["type"]).tolist()
+    if len(types) == 1:
+        return readers.get(types[0], otherwise)(bits)
+    found: list[Any] = [None] * len(bits)
+    for value_type in types:
+        rows = np.flatnonzero(values["type"] == value_type)
+        read = readers.get(value_type, otherwise)
+        for row, value in zip(rows.tolist(), read(bits[rows]), strict=True):
+            found[row] = value
+    return found
 
 
-_READERS: Mapping[ValueType, Callable[[Bits], list[Any]]] = {
+def _i32(bits: Bits) -> NDArray[np.int32]:
+    return bits.astype(np.uint32).view(np.int32)
+
+
+def _i64(bits: Bits) -> NDArray[np.int64]:
+    return bits.view(np.int64)
+
+
+def _singles(bits: Bits) -> list[float]:
+    return [float(str(single)) for single in bits.astype(np.uint32).view(np.float32)]
+
+
+def _doubles(bits: Bits) -> list[float]:
+    doubles: list[float] = bits.view(np.float64).tolist()
+    return doubles
+
+
+def _json_integers(numbers: Columns) -> list[bytes]:
+    pieces = number_pieces(numbers)
+    too_large = (numbers > _MOST_EXACT) | (numbers < -_MOST_EXACT)
+    for row in np.flatnonzero(too_large).tolist():
+        pieces[row] = b'"%s"' % pieces[row]
+    return pieces
+
+
+def _json_floats(floats: list[float]) -> list[bytes]:
+    column = np.array(floats, np.float64)
+    pieces = number_pieces(column)
+    for row in np.flatnonzero(~np.isfinite(column)).tolist():
+        value = floats[row]
+        pieces[row] = (
+            b'"NaN"' if math.isnan(value) else b'"Infinity"' if value > 0 else b'"-Infinity"'
+        )
+    return pieces
+
+
+def _booleans(bits: Bits) -> list[bytes]:
+    return [b"true" if bit else b"false" for bit in bits.tolist()]
+
+
+def _texts(floats: list[float]) -> list[bytes]:
+    return [str(value).encode() for value in floats]
+
+
+_PYTHON: Mapping[ValueType, Callable[[Bits], list[Any]]] = {
     ValueType.BOOL: lambda bits: (bits != 0).tolist(),
-    ValueType.I32: lambda bits: bits.astype(np.uint32).view(np.int32).tolist(),
-    ValueType.I64: lambda bits: bits.view(np.int64).tolist(),
-    ValueType.F32: lambda bits: [float(str(single)) for single in _singles(bits)],
-    ValueType.F64: lambda bits: bits.view(np.float64).tolist(),
+    ValueType.I32: lambda bits: _i32(bits).tolist(),
+    ValueType.I64: lambda bits: _i64(bits).tolist(),
+    ValueType.F32: _singles,
+    ValueType.F64: _doubles,
+}
+_TEXT: Mapping[ValueType, Callable[[Bits], list[Any]]] = {
+    ValueType.BOOL: _booleans,
+    ValueType.I32: lambda bits: number_pieces(_i32(bits)),
+    ValueType.I64: lambda bits: number_pieces(_i64(bits)),
+    ValueType.F32: lambda bits: _texts(_singles(bits)),
+    ValueType.F64: lambda bits: _texts(_doubles(bits)),
+}
+_JSON: Mapping[ValueType, Callable[[Bits], list[Any]]] = {
+    ValueType.BOOL: _booleans,
+    ValueType.I32: lambda bits: number_pieces(_i32(bits)),
+    ValueType.I64: lambda bits: _json_integers(_i64(bits)),
+    ValueType.F32: lambda bits: _json_floats(_singles(bits)),
+    ValueType.F64: lambda bits: _json_floats(_doubles(bits)),
 }

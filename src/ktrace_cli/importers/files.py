@@ -12,12 +12,13 @@ from pathlib import Path
 from ktrace_cli.errors import KtraceError, UsageError
 from ktrace_cli.importers.rocprofv3_csv import is_rocprofv3_csv
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
-from ktrace_cli.units import counted
+from ktrace_cli.units import counted, format_bytes
 
 _PEEK = 1 << 16
 _TRACE_TAG = 0x0A  # the first byte of a Perfetto trace: field 1 of Trace
 _ROCPROFV3_ROOT = b'"rocprofiler-sdk-tool"'
 _AGENTS = "agent_info.csv"
+_MUCH_MEMORY = 2 << 30
 
 
 class Input(Enum):
@@ -31,6 +32,9 @@ class Input(Enum):
     CHROME_JSON = "PyTorch or Chrome JSON"
 
 
+# Bytes of memory for each byte of a file, as measured; text packs some 14 times.
+_MEMORY = {Input.CHROME_JSON: 8, Input.ROCPROFV3_JSON: 8, Input.PERFETTO: 20}
+_GZIP_RATIO = 14
 # Of several formats of one run, that which tells most.
 _PREFERENCE = (Input.ROCPD, Input.ROCPROFV3_JSON, Input.ROCPROFV3_CSV, Input.PERFETTO)
 
@@ -66,12 +70,25 @@ def find_inputs(given: Sequence[Path]) -> tuple[list[Found], list[str]]:
             run = _prefix(member) if kind is Input.ROCPROFV3_CSV else (member, "")
             inputs.setdefault(run, (path, kind))
             files.setdefault(run, []).append(member)
+    notes += [note for (path, _), (_, kind) in inputs.items() if (note := _memory(path, kind))]
     for run, (_, kind) in inputs.items():
         agents = run[0] / f"{run[1]}{_AGENTS}"
         if kind is Input.ROCPROFV3_CSV and agents not in files[run] and agents.is_file():
             files[run].append(agents)
             notes.append(f"{agents} is read, too: it tells which devices there are")
     return [Found(*inputs[run], tuple(own)) for run, own in files.items()], notes
+
+
+def _memory(path: Path, kind: Input) -> str:
+    """Say how much memory a large file takes; "" for others."""
+    if kind not in _MEMORY:
+        return ""
+    with path.open("rb") as file:
+        is_packed = identify(file.read(HEAD_SIZE)) is FileKind.GZIP
+    needed = path.stat().st_size * _MEMORY[kind] * (_GZIP_RATIO if is_packed else 1)
+    if needed < _MUCH_MEMORY:
+        return ""
+    return f"{path}: reading it takes about {format_bytes(needed)} of memory"
 
 
 def _prefix(path: Path) -> tuple[Path, str]:

@@ -23,10 +23,17 @@ def fields(data: bytes) -> Iterator[tuple[int, Value]]:
     """
     at, size = 0, len(data)
     while at < size:
-        tag, at = _varint(data, at)
+        # Most tags and lengths are one byte long.
+        if (tag := data[at]) < 0x80:
+            at += 1
+        else:
+            tag, at = _varint(data, at)
         kind = tag & 7
         if kind == VARINT:
-            value, at = _varint(data, at)
+            if at < size and (value := data[at]) < 0x80:
+                at += 1
+            else:
+                value, at = _varint(data, at)
             yield tag >> 3, value
             continue
         if kind == LENGTH:

@@ -12,8 +12,9 @@ from ktrace_cli.timeline import native
 from ktrace_cli.timeline.clock import ClockMap
 from ktrace_cli.timeline.headers import Headers, read_headers
 from ktrace_cli.timeline.names import Names
-from ktrace_cli.timeline.native import EventFlag, Reader, Rows
+from ktrace_cli.timeline.native import EventFlag
 from ktrace_cli.timeline.segments import Ints, run_numbers, run_starts, run_stops
+from ktrace_cli.timeline.word_reader import Clock, Reader, Rows
 from ktrace_cli.trace_file.mapping import Bytes, forget
 from ktrace_cli.trace_file.recording import DispatchRecord
 
@@ -68,7 +69,7 @@ class Decoder:
         of = clock.clock_of_wave[rows]
         words["first_piece"] = clock.first_piece[of]
         words["pieces"] = np.where(of >= 0, clock.first_piece[of + 1] - clock.first_piece[of], 0)
-        pieces = native.Clock(clock.ticks, clock.ns, clock.slope)
+        pieces = Clock(clock.ticks, clock.ns, clock.slope)
         return self.reader.decode(words, scanned[rows], pieces)
 
 

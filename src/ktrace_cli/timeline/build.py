@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ktrace_cli.model import DISPATCH, Columns, Device, Losses, Process, Timeline
+from ktrace_cli.progress import Advance, part_of, unwatched
 from ktrace_cli.timeline.batch import make_decoder
 from ktrace_cli.timeline.clock import fit_clock
 from ktrace_cli.timeline.host_clock import HostClock, fit_host_clock
@@ -28,7 +29,7 @@ from ktrace_cli.trace_file.layout import RecordFormat, WaveState
 from ktrace_cli.trace_file.recording import DispatchRecord, Recording
 
 
-def build_timeline(recording: Recording) -> Timeline:
+def build_timeline(recording: Recording, advance: Advance = unwatched) -> Timeline:
     """Decode a recording.
 
     Raises:
@@ -37,7 +38,8 @@ def build_timeline(recording: Recording) -> Timeline:
     names = read_names(recording)
     records = tuple(d for d in recording.dispatches if _is_readable(recording, d))
     decoder = make_decoder(records, names, recording.data)
-    found = scan(decoder, names, records)
+    pass_done = part_of(advance, 0.5 if names.edges else 1)
+    found = scan(decoder, names, records, pass_done)
     waves, dispatches = found.waves, _dispatches(records, names)
     host_clocks = _host_clocks(recording, records)
     device = dispatches["device"][waves["dispatch"]].astype(np.int64)
@@ -51,8 +53,9 @@ def build_timeline(recording: Recording) -> Timeline:
     losses = _count_before(recording, records, names)
     losses.update(found.losses)
     if names.edges:
-        for _, lost in parts.with_lost_flows():
+        for part, lost in parts.with_lost_flows():
             losses.update(lost)
+            pass_done(len(part.wave_rows) / len(waves))
     losses.update(count_missing_waves(records))
     losses.update(count_waves(waves))
     losses.update(count_unfinished(dispatches))

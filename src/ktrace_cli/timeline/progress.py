@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ktrace_cli.model import Flags, Part, PartSource, Timeline
-
-Advance = Callable[[float], None]
-"""Is told each share of the work that was done; all of them add up to 1."""
+from ktrace_cli.progress import Advance
 
 
 def with_progress(timeline: Timeline, advance: Advance, passes: int = 1) -> Timeline:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ktrace_cli.model import Columns, Flags, WaveFlag
+from ktrace_cli.progress import Advance, unwatched
 from ktrace_cli.timeline import native
 from ktrace_cli.timeline.batch import Decoder
 from ktrace_cli.timeline.clock import ANCHOR
@@ -40,7 +41,12 @@ class Scan:
     losses: Counter[str]
 
 
-def scan(decoder: Decoder, names: Names, dispatches: Sequence[DispatchRecord]) -> Scan:
+def scan(
+    decoder: Decoder,
+    names: Names,
+    dispatches: Sequence[DispatchRecord],
+    advance: Advance = unwatched,
+) -> Scan:
     """Decode everything once; `names` then has all events."""
     waves = decoder.headers.waves.copy()
     counts = np.zeros(len(waves), native.SCANNED)
@@ -48,6 +54,7 @@ def scan(decoder: Decoder, names: Names, dispatches: Sequence[DispatchRecord]) -
     for rows in decoder.batches():
         counts[rows], found = decoder.scan(rows)
         anchors.append(found)
+        advance(len(rows) / len(waves))
     waves["flags"] |= counts["flags"].astype(np.uint16)
     for name in ("end_ticks", "group", "words", "side_words", "slices", "instants"):
         waves[name] = counts[name]

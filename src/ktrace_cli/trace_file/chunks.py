@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ktrace_cli.progress import Advance, unwatched
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.mapping import Bytes, forget
 
@@ -38,7 +39,7 @@ class Scan:
     missing_chunks: int = 0
 
 
-def scan_chunks(data: Bytes, begin: int) -> Scan:
+def scan_chunks(data: Bytes, begin: int, advance: Advance = unwatched) -> Scan:
     """Find every whole chunk from offset `begin` on, whatever lies between them.
 
     Chunks come in the order of their numbers, not of the file: a number seen before is damage.
@@ -62,7 +63,7 @@ def scan_chunks(data: Bytes, begin: int) -> Scan:
         number = int(header["number"])
         numbers.add(number)
         payload = memoryview(data)[position + _HEADER_SIZE : end]
-        if _checksum(data, payload) != header["payload_crc"]:
+        if _checksum(data, payload, advance) != header["payload_crc"]:
             scan.damaged_chunks += 1
             position = _after_damaged_payload(data, position, end, scan)
             continue
@@ -77,11 +78,13 @@ def scan_chunks(data: Bytes, begin: int) -> Scan:
     return scan
 
 
-def _checksum(data: Bytes, payload: memoryview) -> int:
+def _checksum(data: Bytes, payload: memoryview, advance: Advance) -> int:
     """Return the CRC-32 of a payload, of which no more than a piece stays in memory."""
     crc = 0
     for begin in range(0, len(payload), _PIECE):
-        crc = zlib.crc32(payload[begin : begin + _PIECE], crc)
+        piece = payload[begin : begin + _PIECE]
+        crc = zlib.crc32(piece, crc)
+        advance(len(piece) / len(data))
         if len(payload) > _PIECE:
             forget(data)
     return crc

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from ktrace_cli.errors import TraceFileError
+from ktrace_cli.progress import Advance, unwatched
 from ktrace_cli.trace_file import layout, records
 from ktrace_cli.trace_file.chunks import Chunk, Scan, scan_chunks
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
@@ -43,23 +44,23 @@ _FIX_BY_KIND = {
 _DEFAULT_FIX = "give a file that `ktrace run` wrote"
 
 
-def read_recording(path: Path) -> Recording:
+def read_recording(path: Path, advance: Advance = unwatched) -> Recording:
     """Read a recording; its words stay in the file until they are looked at.
 
     Raises:
         TraceFileError: the file is no recording, or of a version that this ktrace does not read.
     """
-    return parse_recording(map_file(path, TraceFileError), path)
+    return parse_recording(map_file(path, TraceFileError), path, advance)
 
 
-def parse_recording(data: Bytes, path: Path) -> Recording:
+def parse_recording(data: Bytes, path: Path, advance: Advance = unwatched) -> Recording:
     """Read a recording from its bytes; `path` is its name in messages.
 
     Raises:
         TraceFileError: as read_recording.
     """
     version, begin = _read_file_header(data, path)
-    scan = scan_chunks(data, begin)
+    scan = scan_chunks(data, begin, advance)
     contents = _Contents(path)
     for chunk in scan.chunks:
         contents.add(chunk)

@@ -52,7 +52,9 @@ function arrowEnd({ recording, view, list }, slice) {
 }
 
 function paintArrow(context, view, [source, destination], colour, thickness) {
-  const [x0, x1] = [view.x(source.end), view.x(destination.begin)];
+  // From a range that has not ended when the other begins, the arrow leads straight down.
+  const leave = Math.max(source.begin, Math.min(source.end, destination.begin));
+  const [x0, x1] = [view.x(leave), view.x(destination.begin)];
   const bend = Math.min(60, Math.max(14, Math.abs(x1 - x0) / 2));
   context.strokeStyle = context.fillStyle = colour;
   context.lineWidth = thickness;

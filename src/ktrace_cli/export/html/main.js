@@ -288,7 +288,9 @@ async function start() {
 }
 
 window.ktrace = app;
-app.ready = start().catch((problem) => {
+app.ready = new Promise((resolve) => {
+  document.addEventListener("DOMContentLoaded", resolve);
+}).then(start).catch((problem) => {
   showMessage("this page cannot be shown", String(problem));
   throw problem;
 });

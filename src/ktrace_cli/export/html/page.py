@@ -71,11 +71,13 @@ def write_html(timeline: Timeline, out: Sink, notes: Sequence[str] = ()) -> Writ
     title = html.escape(f"{tables['title']} · ktrace")
     head = before.replace("@policy@", policy).replace("@title@", title)
     out.write(head.encode(errors="replace"))
-    out.write(f"<style>{style}</style>{between}{_json('tables', tables)}".encode())
+    # The script comes first, so that it can tell when the rest of the file is missing.
+    out.write(f"<style>{style}</style>{between}<script>{script}</script>\n".encode())
+    out.write(_json("tables", tables).encode())
     out.write(_element("waves", encode_waves(timeline, zero)))
     written = _write_rows(timeline, out)
     out.write(_json("totals", asdict(written)).encode())
-    out.write(f"<script>{script}</script>{after}".encode())
+    out.write(after.encode())
     return written
 
 

@@ -2,7 +2,7 @@
 // pixel, so that a frame costs the same for a thousand slices and for millions.
 
 const WIDE = 7; // px from which a slice is a box of its own
-const LABELLED = 26;
+const LABELLED = 20;
 const HIT_LOOK = 24; // slices of a pixel in which a hit is looked for
 
 /** Everything that one frame needs. */

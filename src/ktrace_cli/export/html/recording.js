@@ -3,8 +3,12 @@
 
 /** Read the page. `progress` gets the share that was read; the page's data is taken out of the document. */
 async function readRecording(progress) {
-  const tables = JSON.parse(document.getElementById("tables").textContent);
-  Object.assign(tables, JSON.parse(document.getElementById("totals").textContent));
+  const [tables, totals] = ["tables", "totals"].map((id) => document.getElementById(id));
+  if (!totals) throw new Error("the file is cut: its end is missing");
+  return readElements({ ...JSON.parse(tables.textContent), ...JSON.parse(totals.textContent) }, progress);
+}
+
+async function readElements(tables, progress) {
   const recording = emptyRecording(tables);
   const elements = [...document.querySelectorAll('script[type="application/octet-stream"]')];
   let next = elements.length ? inflateElement(elements[0]) : null;
