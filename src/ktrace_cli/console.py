@@ -152,7 +152,7 @@ class _Bar:
         full, rest = ("#", "-") if console.options.ascii_only else ("━", "─")
         count = int(done * _BAR_WIDTH)
         pieces = [(f"ktrace: {self._doing} ", ""), (full * count, "cyan")]
-        pieces += [(rest * (_BAR_WIDTH - count), "dim"), (f" {100 * done:.0f} %", "")]
+        pieces += [(rest * (_BAR_WIDTH - count), ""), (f" {100 * done:.0f} %", "")]
         if 0 < done < 1:
             left = round(passed_s * (1 - done) / done)
             pieces.append((f", {left // 60}:{left % 60:02} left", ""))

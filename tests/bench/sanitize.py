@@ -90,6 +90,7 @@ LEFT_OUT = {
 }
 # Of the tests of the reader those that demangle no name: Python's libc would free what is not its.
 READING = "any_words or changed or did_not_meet or without_a_name or any_address or hundred"
+ENCODING = "viewer_sees or in_the_rows or contradict or many_payloads or arrows_end"
 # Of what is not watched itself: the HIPs of these tests, and the memory of thread-local objects.
 NOT_WATCHED = "race:libamdhip64.so.7\nrace:_dl_deallocate_tls\n"
 
@@ -158,14 +159,16 @@ def run_tests(sanitizer: str, folder: Path) -> int:
 
 
 def read_words(reader: Path, folder: Path) -> int:
-    """Read words that nobody vouches for; Python itself is watched."""
+    """Read words and encode rows that nobody vouches for; Python itself is watched."""
     native = folder / "reader"
     native.mkdir()
     (native / READER).symlink_to(reader)
     runtime = os.environ["SANITIZER_RUNTIME"].split(":")[0]
     environment = {**os.environ, "KTRACE_NATIVE_DIR": str(native), "LD_PRELOAD": runtime}
-    test = ROOT / "tests" / "unit" / "test_timeline_native.py"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", READING, test]
+    names = ("test_timeline_native.py", "test_export_encoder.py")
+    tests = [ROOT / "tests" / "unit" / name for name in names]
+    options = ["-q", "-p", "no:cacheprovider", "-k", f"{READING} or {ENCODING}"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 

@@ -229,9 +229,7 @@ def test_where_no_file_can_be_made_the_trace_is_kept_while_it_is_served(
             _, messages = shown.end()
 
     assert gzip.decompress(content)[:1] == b"\x0a"
-    assert messages[0] == (
-        "ktrace: /dev/fd cannot be written: the trace vanishes when this ends"
-    )
+    assert messages[0] == ("ktrace: /dev/fd cannot be written: the trace vanishes when this ends")
     assert list(temporary.iterdir()) == []
 
 

@@ -14,6 +14,7 @@ from ktrace_cli.commands.recording import StrictOption, load_timeline
 from ktrace_cli.errors import ExitStatus
 from ktrace_cli.export.merged import Merged, Merging, write_merged
 from ktrace_cli.export.output import STDOUT, compressed, open_output
+from ktrace_cli.export.tracks import GroupBy
 from ktrace_cli.importers.clocks import align
 from ktrace_cli.importers.files import Input, find_inputs, inputs_of
 from ktrace_cli.importers.inputs import RecordingInput, TraceInput
@@ -52,6 +53,14 @@ ShiftOption = Annotated[
         " the others'; may be repeated.",
     ),
 ]
+GroupByOption = Annotated[
+    GroupBy | None,
+    typer.Option(
+        show_default=False,
+        help="What tracks of waves are: waves below their kernel and workgroup, or wave slots of"
+        " the hardware. Without it: hardware for a recording of more than 4096 waves.",
+    ),
+]
 
 
 def merge(
@@ -60,6 +69,7 @@ def merge(
     force: ForceOption = False,
     strict: StrictOption = False,
     shift: ShiftOption = None,
+    group_by: GroupByOption = None,
 ) -> None:
     """Write recordings, and traces of other tools, as one Perfetto trace.
 
@@ -82,8 +92,9 @@ def merge(
         console.say(note)
     for assumption in alignment.assumptions:
         console.warn(f"assumed: {assumption}")
-    merging = Merging(recordings, traces, alignment, match_all(recordings, traces, alignment))
-    said, missing = sentences_on_matches(recordings, traces, merging.matches)
+    matches = match_all(recordings, traces, alignment)
+    merging = Merging(recordings, traces, alignment, matches, group_by)
+    said, missing = sentences_on_matches(recordings, traces, matches)
     for sentence in said:
         console.say(sentence)
     for sentence in missing:
@@ -116,6 +127,12 @@ def _tell_result(merging: Merging, merged: Merged, output: Path) -> None:
                 f"{merging.traces[number].trace.path}: {overlap} with others of the same track:"
                 " shown on lanes of their own, uncut"
             )
+    if merged.beside:
+        recordings = counted(merged.beside, "recording has", "recordings have")
+        console.say(
+            f"{recordings} so many waves that they are shown by hardware slot, beside their"
+            " kernels' queues; `--group-by workgroup` shows them below their kernels"
+        )
     if merged.renumbered:
         processes = counted(merged.renumbered, "process has", "processes have")
         console.say(f"{processes} the id of one on another machine: shown with a number above it")

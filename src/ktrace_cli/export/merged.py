@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ktrace_cli.errors import KtraceError
 from ktrace_cli.export.merged_events import order_events, write_events
 from ktrace_cli.export.merged_lanes import assign_lanes
 from ktrace_cli.export.merged_tracks import Places, Trees
 from ktrace_cli.export.output import Sink
 from ktrace_cli.export.perfetto import write_perfetto
 from ktrace_cli.export.space import Space
+from ktrace_cli.export.tracks import MOST_WAVE_TRACKS, GroupBy
 from ktrace_cli.importers.clocks import Alignment
 from ktrace_cli.importers.host_trace import Argument, HostTrace
 from ktrace_cli.importers.inputs import RecordingInput, TraceInput
@@ -38,6 +40,8 @@ class Merging:
     alignment: Alignment
     matches: Mapping[tuple[int, int], Match]
     """By number of the recording and of the trace."""
+    group_by: GroupBy | None = None
+    """What tracks of waves are; None: hardware slots where there are very many waves."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class Merged:
     arrows: int
     crossing: Mapping[int, int]
     """By number of the trace: slices that overlap others of their track, on lanes of their own."""
+    beside: int
+    """Recordings whose waves are beside the kernels that they belong to: tracks are slots."""
     renumbered: int
     """Processes that are shown with another id, because one of another machine has theirs."""
 
@@ -69,17 +75,18 @@ def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> M
     for recording, at in zip(merging.recordings, merging.alignment.recordings, strict=True):
         if trees.pid(at.machine, recording.pid):
             trees.titles[at.machine, recording.pid] = _title(merging, recording)
+    share = 1 / (len(merging.recordings) + len(merging.traces))
     crossing = {}
     flow = 1
-    for number, (own, at) in enumerate(zip(merging.traces, merging.alignment.traces, strict=True)):
-        trace = _with_dispatches(merging, number)
-        lanes = assign_lanes(own.trace)
-        crossing[number] = int((lanes > 0).sum())
-        shown = order_events(trace, _tracks(places[number], lanes), at.shift_ns)
-        for piece in write_events(trace, shown, _FIRST_SEQUENCE + number, flow):
-            out.write(piece)
-        flow += len(trace.flows)
-    parents = [_parents(merging, places, number) for number in range(len(merging.recordings))]
+    for number, own in enumerate(places):
+        crossing[number] = _write_trace(merging, own, number, flow, out)
+        flow += len(own.trace.flows)
+        advance(share)
+    groups = [_group_by(merging, recording) for recording in merging.recordings]
+    parents = [
+        _parents(merging, places, number) if group is GroupBy.WORKGROUP else {}
+        for number, group in enumerate(groups)
+    ]
     for descriptor in trees.descriptors:
         out.write(descriptor)
     space = Space(trees.next_uuid, _FIRST_SEQUENCE + len(merging.traces), flow)
@@ -94,8 +101,8 @@ def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> M
             shows_clocks=number == _teller(merging),
             parents=parents[number],
         )
-        told = with_progress(recording.timeline, part_of(advance, 1 / len(merging.recordings)))
-        written = write_perfetto(told, out, space)
+        told = with_progress(recording.timeline, part_of(advance, share))
+        written = write_perfetto(told, out, space, groups[number])
         slices += written.slices
         arrows += written.arrows
         space = written.next_space
@@ -104,8 +111,38 @@ def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> M
         host_slices=sum(len(trace.trace.slices) for trace in merging.traces),
         arrows=arrows,
         crossing=crossing,
+        beside=_count_beside(merging, groups),
         renumbered=trees.renumbered,
     )
+
+
+def _write_trace(merging: Merging, places: Places, number: int, flow: int, out: Sink) -> int:
+    """Write one trace; returns how many of its slices are not on the first lane of their track."""
+    trace = _with_dispatches(merging, number)
+    lanes = assign_lanes(trace)
+    shift_ns = merging.alignment.traces[number].shift_ns
+    shown = order_events(trace, _tracks(places, lanes), shift_ns)
+    if len(shown.ns) and shown.ns[0] < 0:
+        raise KtraceError(
+            f"cannot show {trace.path}",
+            why=f"on {merging.alignment.axis} it begins {-int(shown.ns[0]):,} ns before zero",
+            fix="check that it is of the same run, or shift it with `--shift FILE=NS`",
+        )
+    for piece in write_events(trace, shown, _FIRST_SEQUENCE + number, flow):
+        out.write(piece)
+    return int((lanes > 0).sum())
+
+
+def _group_by(merging: Merging, recording: RecordingInput) -> GroupBy:
+    """Return what tracks of a recording's waves are."""
+    many = len(recording.timeline.waves) > MOST_WAVE_TRACKS
+    return merging.group_by or (GroupBy.HARDWARE if many else GroupBy.WORKGROUP)
+
+
+def _count_beside(merging: Merging, groups: Sequence[GroupBy]) -> int:
+    """Return how many recordings have kernels whose waves are not below them."""
+    matched = {own for (own, _), match in merging.matches.items() if match.count}
+    return sum(group is GroupBy.HARDWARE and n in matched for n, group in enumerate(groups))
 
 
 def _tracks(places: Places, lanes: Ints) -> Ints:

@@ -10,6 +10,8 @@ from ktrace_cli.importers.host_trace import HostTrace
 _EXPLICIT_ORDER, _NEVER_MERGE = 3, 2
 _FIRST_ALIAS = 1 << 22
 """Linux has no process of this id or above."""
+_MOST = 1 << 31
+"""Ids in a trace are 32 bits with a sign."""
 
 
 @dataclass
@@ -29,7 +31,7 @@ class Trees:
 
     def pid(self, machine: int, pid: int) -> int:
         """Return the id that a process is shown with: two machines may use one; 0 stays 0."""
-        if pid == 0:
+        if not 0 < pid < _MOST:
             return 0
         if (machine, pid) not in self._aliases:
             taken = set(self._aliases.values())
@@ -49,7 +51,7 @@ class Trees:
         if key not in self._processes:
             shown = self.pid(machine, pid)
             real = name if shown == pid else f"{name} (pid {pid})"
-            what = message(3, number(1, shown), text(6, real)) if pid else text(2, name)
+            what = message(3, number(1, shown), text(6, real)) if shown else text(2, name)
             self._processes[key] = self._describe(what)
         return self._processes[key]
 
@@ -116,7 +118,8 @@ class Places:
         parent = self.trees.process(self.machine, process.pid, process.name)
         pid = self.trees.pid(self.machine, process.pid)
         shown = track.name + (f" ({lane + 1})" if lane else "")
-        is_thread = bool(pid and track.thread and not lane)
+        # Some tools tell pthread's ids, which are addresses.
+        is_thread = pid > 0 and 0 < track.thread < _MOST and not lane
         if is_thread and not self.trees.has_thread(pid, track.thread):
             return self.trees.thread(parent, pid, track.thread, shown)
         if track.device:

@@ -79,7 +79,8 @@ def head_keys(records: Columns, lanes: int) -> Columns:
         lanes: how many there are, and one more.
     """
     lane = np.where(records["lane"] == NONE, lanes - 1, records["lane"])
-    return ((records["event"].astype(np.int64) * lanes + lane) << 16) + records["depth"]
+    named = records["event"].astype(np.int64) * lanes + lane
+    return np.asarray((named << 16) + records["depth"], np.int64)
 
 
 def split_key(key: int, lanes: int) -> tuple[int, int, int]:

@@ -10,12 +10,11 @@ import numpy as np
 
 from ktrace_cli.code_object.names import display_name, shorten
 from ktrace_cli.export.tui_cells import EMPTY, IDLE, Cells, Layout, Scale, fill_cells
+from ktrace_cli.export.tui_groups import Groups, by_unit
 from ktrace_cli.export.tui_lanes import read_lanes
 from ktrace_cli.export.tui_rows import (
     Census,
-    Groups,
     Span,
-    by_unit,
     fit_units,
     fit_waves,
     lane_rows,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ktrace_cli.export.tui_groups import Groups
 from ktrace_cli.export.tui_lanes import Lanes
-from ktrace_cli.export.tui_rows import Floats, Groups, Rows, Span, parts_of
+from ktrace_cli.export.tui_rows import Floats, Rows, Span, parts_of
 from ktrace_cli.model import NONE, Columns, Timeline
 from ktrace_cli.timeline.segments import Ints
 

@@ -1,4 +1,4 @@
-"""Which waves and lanes the rows of the terminal view stand for, so that they fit the screen."""
+"""What there is of the terminal view's waves, and the rows that show it, as many as fit."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ktrace_cli.export.tui_groups import Groups, by_wave
 from ktrace_cli.export.tui_lanes import Lanes
-from ktrace_cli.model import NONE, Columns, Part, Timeline, WaveFlag
+from ktrace_cli.model import NONE, Part, Timeline
 from ktrace_cli.timeline.segments import Ints
-from ktrace_cli.units import counted
 
 Floats = NDArray[np.float64]
-
-_PLACE = ("xcc", "se", "cu")
-_UNITS = ("XCD", "SE", "CU")
 
 
 @dataclass(frozen=True)
@@ -30,36 +27,6 @@ class Span:
         """Return how much of each time lies in it."""
         inside = np.minimum(end, self.end_ns) - np.maximum(begin, self.begin_ns)
         return np.asarray(np.maximum(inside, 0), np.int64)
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Waves that share rows: one wave each, or those of a part of the hardware."""
-
-    of_wave: Ints
-    """The group of each row of Timeline.waves, or NONE."""
-    labels: tuple[tuple[str, str], ...]
-    """Of each group, in two halves: the first is that of its workgroup or hardware."""
-    sets: Ints
-    """The set of each group, ascending: groups of one set are shown together or not at all."""
-    heading: tuple[str, str]
-    """What the halves of labels are."""
-    kind: str
-    """What a set is."""
-    all_waves: int
-    all_sets: int
-
-    def note(self) -> str:
-        """Say how many waves are shown, of how many."""
-        waves = int((self.of_wave != NONE).sum())
-        sets = counted(self.all_sets, self.kind)
-        if waves < self.all_waves:
-            shown = int(self.sets.max(initial=-1)) + 1
-            of_all = f"{shown:,} of {sets}, evenly spaced"
-            return f"{waves:,} of {counted(self.all_waves, 'wave')}: {of_all}"
-        size = -(-self.all_sets // max(len(self.labels), 1))
-        merged = f", {size} in a row" if len(self.labels) < self.all_sets else ""
-        return f"all {counted(waves, 'wave')} of {sets}{merged}"
 
 
 @dataclass(frozen=True)
@@ -91,67 +58,6 @@ class Rows:
     """How many lanes each shows."""
     of: Ints
     """The row of a group's lane, or NONE; shape (groups, lanes)."""
-
-
-def by_wave(timeline: Timeline, dispatch: int, most: int) -> Groups:
-    """Give each wave of a dispatch a group; keep at most `most` workgroups, evenly spaced."""
-    rows = _shown(timeline, dispatch)
-    waves = timeline.waves[rows]
-    block = waves["block"]
-    order = np.lexsort((waves["wave"], block[:, 0], block[:, 1], block[:, 2]))
-    waves, rows = waves[order], rows[order]
-    is_first = np.ones(len(rows), np.bool_)
-    is_first[1:] = (waves["block"][1:] != waves["block"][:-1]).any(axis=1)
-    workgroup = np.cumsum(is_first) - 1
-    kept = _evenly(int(is_first.sum()), most)
-    keep = np.isin(workgroup, kept)
-    waves, rows = waves[keep], rows[keep]
-    of_wave = np.full(len(timeline.waves), NONE, np.int64)
-    of_wave[rows] = np.arange(len(rows))
-    return Groups(
-        of_wave,
-        labels=tuple((",".join(map(str, w["block"])), _name(timeline, w)) for w in waves),
-        sets=np.searchsorted(kept, workgroup[keep]),
-        heading=("workgroup", "wave"),
-        kind="workgroup",
-        all_waves=len(keep),
-        all_sets=int(is_first.sum()),
-    )
-
-
-def _name(timeline: Timeline, wave: Columns) -> str:
-    role = timeline.events[wave["group"]].name if wave["group"] != NONE else ""
-    return f"{wave['wave']} {role}".rstrip()
-
-
-def by_unit(timeline: Timeline, dispatch: int, depth: int) -> Groups:
-    """Give the waves of each XCD (depth 1), shader engine (2) or CU (3) one group."""
-    rows = _shown(timeline, dispatch)
-    places = np.stack([timeline.waves[name][rows] for name in _PLACE[:depth]], axis=1)
-    units, group = np.unique(places, axis=0, return_inverse=True)
-    of_wave = np.full(len(timeline.waves), NONE, np.int64)
-    of_wave[rows] = group.reshape(-1)
-    return Groups(
-        of_wave,
-        labels=tuple(("/".join(map(str, place)), "") for place in units),
-        sets=np.arange(len(units)),
-        heading=("/".join(_UNITS[:depth]), ""),
-        kind=_UNITS[depth - 1],
-        all_waves=len(rows),
-        all_sets=len(units),
-    )
-
-
-def _shown(timeline: Timeline, dispatch: int) -> Ints:
-    waves = timeline.waves
-    is_shown = (waves["dispatch"] == dispatch) & ((waves["flags"] & WaveFlag.TORN) == 0)
-    return np.flatnonzero(is_shown)
-
-
-def _evenly(count: int, most: int) -> Ints:
-    """Choose at most `most` of `count`, the first and the last among them."""
-    chosen = np.linspace(0, max(count - 1, 0), max(1, min(count, most))).round()
-    return np.unique(chosen.astype(np.int64))
 
 
 def take_census(timeline: Timeline, groups: Groups, lanes: Lanes, span: Span) -> Census:
