@@ -364,7 +364,7 @@ class Timeline:
     lanes: tuple[str, ...]
     edges: tuple[Edge, ...]
     dispatches: Columns  # DISPATCH, in launch order
-    waves: Columns  # WAVE, by dispatch
+    waves: Columns  # WAVE, by dispatch, then workgroup in order of launch, then wave
     source: PartSource
     clocks: tuple[ClockFit, ...]
     losses: Losses

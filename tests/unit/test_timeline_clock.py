@@ -1,6 +1,7 @@
 """Inputs that users really have, group (d): clocks."""
 
 from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,9 @@ def samples(*rows: tuple[int, int]) -> np.ndarray:
 NO_DISPATCHES = np.zeros((0, 4), np.int64)
 
 
-def fit(anchors: list[tuple[int, int, int]], hz: int = 100_000_000) -> ClockMap:
+def fit(
+    anchors: list[tuple[int, int, int]], hz: int = 100_000_000, xccs: Sequence[int] = ()
+) -> ClockMap:
     """Fit (wave, ticks, realtime); the first anchor of a wave is its begin."""
     count = max(wave for wave, _, _ in anchors) + 1
     rows = np.zeros(len(anchors), ANCHOR)
@@ -57,7 +60,9 @@ def fit(anchors: list[tuple[int, int, int]], hz: int = 100_000_000) -> ClockMap:
         seen.add(int(row["wave"]))
     zero = np.zeros(1, np.int64)
     clock = HostClock("hsa", zero, zero, hz, 0)
-    return fit_clock(rows, np.zeros(count, WAVE), np.zeros(count, np.int64), {0: clock})
+    waves = np.zeros(count, WAVE)
+    waves["xcc"] = xccs or 0
+    return fit_clock(rows, waves, np.zeros(count, np.int64), {0: clock})
 
 
 def test_a_32_bit_clock_that_wraps_goes_on(tmp_path: Path) -> None:
@@ -403,6 +408,14 @@ def test_an_anchor_off_its_clock_s_line_is_the_residual() -> None:
     clock = fit([(0, 0, 0), (0, 2_100_000, 100_000), (1, 10_500, 510)])
 
     assert clock.fits[0].residual_ns == 100
+
+
+def test_clocks_further_apart_than_64_bits_tell_have_a_middle() -> None:
+    # Only a damaged recording has them.
+    far = 6 * 10**17
+    clock = fit([(0, 1_000, -far), (0, 2_101_000, 100_000 - far), (1, 7_000, far)], xccs=[0, 1])
+
+    assert [xcc for xcc, _ in clock.fits[0].skew_by_xcc] == [0, 1]
 
 
 def test_samples_of_hsa_are_preferred_to_the_driver_s() -> None:
