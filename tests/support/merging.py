@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ktrace_cli.export.merged import Merged, Merging, write_merged
 from ktrace_cli.export.output import compressed, open_output
+from ktrace_cli.export.tracks import GroupBy
 from ktrace_cli.importers.clocks import align
 from ktrace_cli.importers.files import Input, find_inputs, inputs_of
 from ktrace_cli.importers.inputs import RecordingInput
@@ -17,7 +18,9 @@ from ktrace_cli.trace_file.reader import read_recording
 from support.trace_processor import LoadedTrace, load_trace
 
 
-def merge_files(folder: Path, *files: Path) -> tuple[LoadedTrace, Merged]:
+def merge_files(
+    folder: Path, *files: Path, group_by: GroupBy | None = None
+) -> tuple[LoadedTrace, Merged]:
     """Merge files; the result has no error and loses nothing."""
     found, _ = find_inputs(files)
     recordings = [
@@ -26,7 +29,9 @@ def merge_files(folder: Path, *files: Path) -> tuple[LoadedTrace, Merged]:
     ]
     traces = [t for one in found if one.kind is not Input.RECORDING for t in read_traces(one)]
     alignment = align(recordings, traces, {})
-    merging = Merging(recordings, traces, alignment, match_all(recordings, traces, alignment))
+    merging = Merging(
+        recordings, traces, alignment, match_all(recordings, traces, alignment), group_by
+    )
     path = folder / "merged.pftrace.gz"
     with open_output(path, may_replace=True) as out, compressed(out) as stream:
         merged = write_merged(merging, stream)

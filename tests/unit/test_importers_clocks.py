@@ -121,6 +121,16 @@ def test_a_trace_of_a_named_host_is_on_that_hosts_clock(tmp_path: Path) -> None:
     assert aligned.assumptions == ()
 
 
+def test_a_trace_in_a_folder_called_like_a_host_is_on_that_hosts_clock(tmp_path: Path) -> None:
+    """So rocprofv3 names folders by default."""
+    first = ours(tmp_path / "a.bin", host="node1")
+    second = ours(tmp_path / "b.bin", host="node2", boot_ns=HOUR)
+
+    aligned = align([first, second], [theirs("out/node2/7_*.csv", HOST_EPOCH_NS)], {})
+
+    assert aligned.traces == (Placement(HOUR, 1),)
+
+
 def test_a_trace_without_a_host_belongs_to_the_one_recording(tmp_path: Path) -> None:
     aligned = align([ours(tmp_path / "a.bin")], [theirs("x.csv", HOST_EPOCH_NS + 5_000)], {})
 

@@ -194,6 +194,22 @@ def test_agents_may_be_counted_by_their_kind(tmp_path: Path) -> None:
     assert trace.tracks[0].device == "agent 2 · gfx942"
 
 
+def test_a_field_of_any_size_is_read(tmp_path: Path) -> None:
+    name = "gemm<" + "a, " * 60_000 + ">"
+
+    trace = read(tmp_path, kernel_trace=kernel_csv([kernel_row(name, 1, 2)]))
+
+    assert trace.name_of(0) == name
+
+
+def test_copies_with_a_field_that_csv_cannot_hold_are_counted(tmp_path: Path) -> None:
+    rows = [("x" * 140_000, "MEMORY_COPY_HOST_TO_DEVICE", 0, "Agent 0", "Agent 2", 7, 600, 900)]
+
+    trace = read(tmp_path, memory_copy_trace=csv_text(COPY_COLUMNS, rows))
+
+    assert trace.repairs.counted() == {"malformed_rows": 1}
+
+
 def test_allocations_are_on_a_track_of_their_device(tmp_path: Path) -> None:
     rows = [("MEMORY_ALLOCATION", "ALLOCATE", "Agent 2", 4096, "0x7f00", 3, 10, 20)]
 

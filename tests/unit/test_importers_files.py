@@ -13,6 +13,7 @@ from ktrace_cli.importers.shifts import parse_shifts
 from support.host_traces import (
     SMALL_ROCPD,
     agent_csv,
+    call,
     call_csv,
     complete,
     kernel_csv,
@@ -162,6 +163,29 @@ def test_a_trace_without_events_is_an_error_that_says_what_to_do(tmp_path: Path)
     assert problem.value.why == (
         "the PyTorch or Chrome JSON holds no event with a time: 1 row has no time and is left out"
     )
+
+
+def test_a_process_without_events_is_left_out(tmp_path: Path) -> None:
+    full = results_json(hip_api=[call(0, 10, 20), call(7, 30, 40)])
+    full["rocprofiler-sdk-tool"][:0] = results_json(pid=9, pc_sample_host_trap=[{}])[
+        "rocprofiler-sdk-tool"
+    ]
+    found, _ = find_inputs([write_json(tmp_path / "r.json", full)])
+
+    (trace,) = read_traces(found[0])
+
+    assert [process.pid for process in trace.trace.processes] == [4242]
+    assert trace.trace.repairs.counted() == {"not_shown": 1, "unknown_names": 1}
+
+
+def test_how_much_memory_a_large_file_takes_is_said(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "x.json", kineto([complete("a", "cpu_op", 1, 1)]))
+    with path.open("ab") as file:
+        file.truncate(1 << 29)
+
+    _, notes = find_inputs([path])
+
+    assert notes == [f"{path}: reading it takes about 4.0 GiB of memory"]
 
 
 def test_the_process_id_in_a_csv_files_name_is_used(tmp_path: Path) -> None:

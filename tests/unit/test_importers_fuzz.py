@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,16 +15,22 @@ from hypothesis import strategies as st
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.export.merged_lanes import assign_lanes
 from ktrace_cli.importers.builder import Builder, Source
+from ktrace_cli.importers.clocks import Placement
 from ktrace_cli.importers.files import find_inputs
 from ktrace_cli.importers.host_trace import Clock, HostTrace, HostTrack, Kind
+from ktrace_cli.importers.inputs import RecordingInput, TraceInput
 from ktrace_cli.importers.json_file import parse_json
 from ktrace_cli.importers.kernel_names import is_same_kernel
 from ktrace_cli.importers.kineto import read_kineto
+from ktrace_cli.importers.matching import match
 from ktrace_cli.importers.perfetto_trace import read_perfetto
 from ktrace_cli.importers.reader import read_traces
 from ktrace_cli.importers.rocpd import read_rocpd
 from ktrace_cli.importers.rocprofv3_csv import read_rocprofv3_csv
 from ktrace_cli.importers.rocprofv3_json import read_rocprofv3_json
+from ktrace_cli.model import NONE
+from ktrace_cli.timeline.build import build_timeline
+from ktrace_cli.trace_file.reader import read_recording
 from support.host_traces import (
     SMALL_ROCPD,
     call,
@@ -33,9 +40,11 @@ from support.host_traces import (
     kernel_row,
     kineto,
     make_rocpd,
+    recording,
     results_json,
     symbol,
 )
+from support.recording import HOST_EPOCH_NS
 
 PATH = Path("x")
 many = settings(
@@ -258,3 +267,42 @@ def test_a_database_that_is_no_longer_there_is_an_error(tmp_path: Path) -> None:
         read_rocpd(tmp_path / "gone.db")
 
     assert isinstance(problem.value.__cause__, sqlite3.Error)
+
+
+@many
+@given(
+    ours=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 20)), min_size=1, max_size=8),
+    theirs=st.lists(st.tuples(st.integers(1, 60), st.integers(0, 20)), max_size=8),
+)
+def test_each_dispatch_is_at_most_one_kernel_and_each_kernel_one_dispatch(
+    ours: list[tuple[int, int]], theirs: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    launches = [(1_000 * begin, 1_000 * (begin + length)) for begin, length in ours]
+    path = recording(tmp_path / "a.bin", launches=launches)
+    builder = Builder()
+    track = builder.track(HostTrack(builder.process(0), "queue 1"))
+    builder.add(
+        Kind.KERNEL,
+        {
+            "track": [track] * len(theirs),
+            "name": [builder.text("gemm")] * len(theirs),
+            "begin_ns": [HOST_EPOCH_NS + 1_000 * begin for begin, _ in theirs],
+            "end_ns": [HOST_EPOCH_NS + 1_000 * (begin + length) for begin, length in theirs],
+        },
+    )
+    trace = builder.build(Source(PATH, "made", Clock.BOOTTIME))
+    places = (Placement(0, 0), Placement(0, 0))
+    timeline = build_timeline(read_recording(path))
+
+    found = match(RecordingInput(path, path, timeline), TraceInput(PATH, trace), places)
+
+    assert found is not None
+    rows = [row for row in found.slice_of_dispatch.tolist() if row != NONE]
+    assert len(rows) == len(set(rows)) == found.count
+    assert found.candidates == len(theirs)
+    free = set(range(len(theirs))) - set(rows)
+    for dispatch in np.flatnonzero(found.slice_of_dispatch == NONE):
+        begin, end = (int(timeline.dispatches[name][dispatch]) for name in ("begin_ns", "end_ns"))
+        for row in free:
+            kernel = trace.slices[row]
+            assert kernel["end_ns"] <= begin or kernel["begin_ns"] >= end

@@ -123,7 +123,10 @@ def test_what_profilers_write_instead_of_json_is_repaired_and_counted(
     assert dict(repairs) == counts
 
 
-@pytest.mark.parametrize("text", [b"{]", b'{"a" 1}', b"nonsense", b'{"a": }'])
+@pytest.mark.parametrize(
+    "text",
+    [b"{]", b'{"a" 1}', b"nonsense", b'{"a": }', b'{"e": [{"n": 1}, {"n": "a"b"}, {"n": 2}]}'],
+)
 def test_what_is_no_json_is_an_error_that_says_where(text: bytes) -> None:
     with pytest.raises(KtraceError, match=r"cannot read results\.json") as problem:
         parse_json(text, PATH, Counter())

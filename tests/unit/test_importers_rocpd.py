@@ -133,6 +133,37 @@ def test_a_damaged_database_is_an_error(tmp_path: Path) -> None:
         read_rocpd(path)
 
 
+def test_rows_in_the_log_of_a_database_that_was_not_closed_are_read(tmp_path: Path) -> None:
+    path = make_rocpd(tmp_path / "x.db", SMALL_ROCPD)
+    writer = sqlite3.connect(path)
+    writer.execute("pragma journal_mode = wal")
+    writer.execute(
+        'update "rocpd_region_0197aaaa_bbbb_7ccc_8ddd_eeeeffff0001" set "start" = 1200'
+        ' where "start" = 1000'
+    )
+    writer.commit()
+
+    trace = read_rocpd(path)
+    writer.close()
+
+    assert ("hipLaunchKernel", "thread 77", 1_200, 1_400) in named_slices(trace)
+
+
+def test_bytes_that_are_no_utf8_are_counted(tmp_path: Path) -> None:
+    path = make_rocpd(tmp_path / "x.db", SMALL_ROCPD)
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            'update "rocpd_info_kernel_symbol_0197aaaa_bbbb_7ccc_8ddd_eeeeffff0001"'
+            " set display_name = cast(x'67ff' as text)"
+        )
+    connection.close()
+
+    trace = read_rocpd(path)
+
+    assert "g\N{REPLACEMENT CHARACTER}" in trace.strings
+    assert trace.repairs.invalid_utf8 == 1
+
+
 def test_nothing_is_written_beside_a_database(tmp_path: Path) -> None:
     path = make_rocpd(tmp_path / "x y?.db", SMALL_ROCPD)
     before = path.read_bytes()

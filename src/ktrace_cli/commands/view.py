@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ktrace_cli import console
 from ktrace_cli.commands.recording import (
@@ -41,25 +42,35 @@ from ktrace_cli.export.formats import default_output
 from ktrace_cli.export.opening import plan_opening
 from ktrace_cli.export.tui import BLOCKS, By, View, draw, pick_dispatches
 from ktrace_cli.model import Timeline
+from ktrace_cli.progress import part_of
 from ktrace_cli.timeline.progress import with_progress
-from ktrace_cli.timeline.select import window_ns, zero_ns
+from ktrace_cli.timeline.select import Selection, window_ns, zero_ns
 from ktrace_cli.units import counted
 from ktrace_cli.viewer.trace import is_recording
 
 _ROWS = 40
 _LEAST_ROWS = 16
 _OTHER_LINES = 10  # of heading and legend
+_PASSES = 3  # over what is drawn; rarely more, if lanes need more rows than there are
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """How a recording is shown in the terminal."""
+    """How a recording is drawn in the terminal."""
 
-    by: By
-    rows: int | None
-    is_ascii: bool
+    by: By = By.WORKGROUP
+    rows: int | None = None
+    is_ascii: bool = False
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What of it is drawn."""
+
     dispatches: Sequence[int]
+    """Numbers that were asked for."""
     zero_ns: int
+    """When the recording's first wave began."""
     window_ns: tuple[int, int] | None
 
 
@@ -97,45 +108,73 @@ def view(
         limit=limit,
     )
     browsing = Browsing(offline, no_browser, timeout)
+    drawing = _Drawing(by, rows, ascii_only)
+    _check_together(browsing, drawing, tui)
     path = find_recording(file)
-    if not is_recording(path):
-        if tui or not selection.is_everything:
-            raise UsageError(
-                f"{path} is no recording",
-                why="`--tui`, and options that select a part, need one",
-                fix="name the recording that it was made of",
-            )
+    if is_recording(path):
+        _show(path, selection, browsing, drawing if tui else None, strict=strict)
+    elif tui or not selection.is_everything:
+        raise UsageError(
+            f"{path} is no recording",
+            why="`--tui`, and options that select a part, need one",
+            fix="name the recording that it was made of",
+        )
+    else:
         serve(path, path.name, None, browsing)
-        return
+
+
+def _check_together(browsing: Browsing, drawing: _Drawing, tui: bool) -> None:
+    if tui and (browsing.is_offline or browsing.only_link):
+        raise UsageError(
+            "`--tui` opens no browser",
+            why="`--offline` or `--no-browser` says how to open one",
+            fix="leave out one of them",
+        )
+    if not tui and drawing != _Drawing():
+        raise UsageError(
+            "nothing is drawn in the terminal",
+            why="`--by`, `--rows` and `--ascii` say how, but not that",
+            fix="add `--tui`",
+        )
+
+
+def _show(
+    path: Path,
+    selection: Selection,
+    browsing: Browsing,
+    drawing: _Drawing | None,
+    *,
+    strict: bool,
+) -> None:
     whole = load_timeline(path)
     timeline = select_waves(whole, selection)
-    if tui:
-        window = window_ns(whole, selection)
-        drawing = _Drawing(by, rows, ascii_only, selection.dispatches, zero_ns(whole), window)
-        _draw(timeline, drawing)
-    else:
+    if drawing is None:
         with decoded(timeline, path) as trace:
             serve(trace, default_output(path).name, plan_opening(timeline), browsing)
+    else:
+        chosen = _Chosen(selection.dispatches, zero_ns(whole), window_ns(whole, selection))
+        _draw(timeline, drawing, chosen)
     check_losses(whole, strict=strict)
 
 
-def _draw(timeline: Timeline, drawing: _Drawing) -> None:
+def _draw(timeline: Timeline, drawing: _Drawing, chosen: _Chosen) -> None:
     width, height = console.screen()
     room = max(_LEAST_ROWS, height - _OTHER_LINES) if height else _ROWS
-    is_ascii = drawing.is_ascii or not console.can_write(BLOCKS)
-    for row in pick_dispatches(timeline, drawing.dispatches):
+    for row in pick_dispatches(timeline, chosen.dispatches):
         view = View(
             dispatch=row,
             by=drawing.by,
             width=width,
             rows=drawing.rows or room,
-            is_ascii=is_ascii,
-            zero_ns=drawing.zero_ns,
-            window_ns=drawing.window_ns,
-            about=_about(timeline, row, drawing.dispatches),
+            is_ascii=drawing.is_ascii or not console.can_write(BLOCKS),
+            zero_ns=chosen.zero_ns,
+            window_ns=chosen.window_ns,
+            about=_about(timeline, row, chosen.dispatches),
         )
         with console.progress("drawing") as advance:
-            picture = draw(with_progress(timeline, advance, passes=3), view)
+            share = len(timeline.waves) / max(int(timeline.dispatches["waves"][row]), 1)
+            told = with_progress(timeline, part_of(advance, share), _PASSES)
+            picture = draw(told, view)
         console.lines(picture)
 
 

@@ -25,7 +25,7 @@ from ktrace_cli.export.lines import Cached, join_lines, number_pieces
 from ktrace_cli.export.output import Sink
 from ktrace_cli.export.records import Written, kind_name, pieces, records_of, role_of
 from ktrace_cli.export.tracks import GroupBy
-from ktrace_cli.export.values import payloads, value_jsons
+from ktrace_cli.export.values import owned_values, payloads, value_jsons
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline
 from ktrace_cli.timeline.select import zero_ns
 
@@ -143,7 +143,7 @@ class _Writer:
     def _tails(self, part: Part, records: Columns, arrows: Mapping[int, bytes]) -> list[bytes]:
         """Return the end of each event, with its arguments, if it has any, and arrows behind it."""
         tails = [b"}"] * len(records)
-        values = payloads(records, part.values, value_jsons)
+        values = payloads(records, value_jsons(owned_values(records, part.values)))
         for row, shown in values.items():
             tails[row] = b',"args":{%s}}' % _payload(shown)
         for row in np.flatnonzero(records["flags"]).tolist():

@@ -18,7 +18,7 @@ from ktrace_cli.export.records import (
     role_of,
     split_key,
 )
-from ktrace_cli.export.values import payloads, value_texts
+from ktrace_cli.export.values import payload_texts
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline
 
 WAVE_COLUMNS = (
@@ -111,12 +111,12 @@ class _Rows:
     def _tails(self, part: Part, records: Columns) -> list[bytes]:
         """Return flags and payload of each line. Almost all have neither."""
         tails = [b",,\n"] * len(records)
-        texts = payloads(records, part.values, value_texts)
-        for row, values in texts.items():
-            tails[row] = b",,%s\n" % b";".join(values)
+        texts = payload_texts(records, part.values, b";")
+        for row, text in texts.items():
+            tails[row] = b",,%s\n" % text
         for row in np.flatnonzero(records["flags"]).tolist():
             flags = _quoted(self._flags(int(records["flags"][row]))).encode()
-            tails[row] = b",%s,%s\n" % (flags, b";".join(texts.get(row, [])))
+            tails[row] = b",%s,%s\n" % (flags, texts.get(row, b""))
         return tails
 
     def _of_wave(self, wave: Columns) -> bytes:

@@ -15,7 +15,7 @@ from ktrace_cli.errors import KtraceError
 from ktrace_cli.export.csv import column_names
 from ktrace_cli.export.output import Sink
 from ktrace_cli.export.records import Written, flag_names, kind_name, records_of
-from ktrace_cli.export.values import payloads, to_python, value_texts
+from ktrace_cli.export.values import owned_values, to_python, value_texts
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline
 
 _ROWS_PER_GROUP = 500_000
@@ -169,9 +169,8 @@ class _Table:
         of_first = values[records["first_value"][has]]
         first[has] = [float(value) for value in to_python(of_first)]
         yield self._arrow.array(first, mask=~has)
-        found = payloads(records, values, value_texts)
+        texts = value_texts(owned_values(records, values))
         sizes = np.append(0, records["values"]).astype(np.int32)
-        texts = [text for texts in found.values() for text in texts]
         yield self._arrow.ListArray.from_arrays(
             np.cumsum(sizes, dtype=np.int32), self._arrow.array(texts, self._arrow.string())
         )

@@ -18,7 +18,7 @@ from ktrace_cli.export.records import (
     role_of,
     split_key,
 )
-from ktrace_cli.export.values import payloads, value_texts
+from ktrace_cli.export.values import payload_texts
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline, WaveFlag
 from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.timeline.select import zero_ns
@@ -133,12 +133,12 @@ class _Rows:
         numbers = (records["begin_ns"] - self._zero, records["ns"], records["begin_ticks"] - begins)
         yield [text.replace(b",", b"\t") for text in number_pieces(*numbers, records["ticks"])]
         tails = [b"\t\t\n"] * len(records)
-        texts = payloads(records, part.values, value_texts)
-        for row, values in texts.items():
-            tails[row] = b"\t\t%s\n" % b",".join(values)
+        texts = payload_texts(records, part.values, b",")
+        for row, text in texts.items():
+            tails[row] = b"\t\t%s\n" % text
         for row in np.flatnonzero(records["flags"]).tolist():
             flags = self._flags(int(records["flags"][row])).encode()
-            tails[row] = b"\t%s\t%s\n" % (flags, b",".join(texts.get(row, [])))
+            tails[row] = b"\t%s\t%s\n" % (flags, texts.get(row, b""))
         yield tails
 
     def _waves(self, rows: Columns) -> list[tuple[bytes, bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from ktrace_cli.trace_file.layout import ValueType
 
 Value = bool | int | float
 Bits = NDArray[np.uint64]
-Shown = TypeVar("Shown")
 
 _MOST_EXACT = (1 << 53) - 1  # readers of JSON have doubles
 
@@ -35,26 +34,51 @@ def value_jsons(values: Columns) -> list[bytes]:
     return _read(values, _json_integers, _JSON)
 
 
-def payloads(
-    rows: Columns, values: Columns, show: Callable[[Columns], list[Shown]]
-) -> dict[int, list[Shown]]:
+def payloads(rows: Columns, shown: list[bytes]) -> dict[int, list[bytes]]:
     """Return the payload of each of `rows` that has one, by its place among them.
+
+    Args:
+        rows: with the column `values`.
+        shown: what value_texts or value_jsons says of `owned_values(rows, …)`.
+    """
+    owners, counts = _owners(rows)
+    ends = np.cumsum(counts).tolist()
+    return {
+        owner: shown[end - count : end]
+        for owner, count, end in zip(owners.tolist(), counts.tolist(), ends, strict=True)
+    }
+
+
+def payload_texts(rows: Columns, values: Columns, between: bytes) -> dict[int, bytes]:
+    """Return the payload of each of `rows` that has one as text, by its place among them.
 
     Args:
         rows: with the columns `first_value` and `values`.
         values: model.VALUE.
-        show: one of the functions above.
+        between: what stands between the values of one payload.
     """
+    texts = value_texts(owned_values(rows, values))
+    if rows["values"].max(initial=0) <= 1:
+        return dict(zip(np.flatnonzero(rows["values"]).tolist(), texts, strict=True))
+    return {owner: between.join(own) for owner, own in payloads(rows, texts).items()}
+
+
+def owned_values(rows: Columns, values: Columns) -> Columns:
+    """Return the values of all rows, one row after the other.
+
+    Args:
+        rows: with the columns `first_value` and `values`.
+        values: model.VALUE.
+    """
+    owners, counts = _owners(rows)
+    before = np.cumsum(counts) - counts
+    first = np.repeat(rows["first_value"][owners] - before, counts)
+    return values[first + np.arange(len(first))]
+
+
+def _owners(rows: Columns) -> tuple[Columns, Columns]:
     owners = np.flatnonzero(rows["values"])
-    counts = rows["values"][owners].astype(np.int64)
-    ends = np.cumsum(counts)
-    within = np.arange(int(counts.sum())) - np.repeat(ends - counts, counts)
-    shown = show(values[np.repeat(rows["first_value"][owners], counts) + within])
-    begins = (ends - counts).tolist()
-    return {
-        owner: shown[begin:end]
-        for owner, begin, end in zip(owners.tolist(), begins, ends.tolist(), strict=True)
-    }
+    return owners, rows["values"][owners].astype(np.int64)
 
 
 def _read(

@@ -29,7 +29,7 @@ class CsvTable:
     @property
     def count(self) -> int:
         """How many rows there are."""
-        return len(self.columns[self.header[0]])
+        return len(next(iter(self.columns.values()), []))
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,10 @@ def _decoded(line: bytes, repairs: Counter[str]) -> str:
 
 
 def _fields(line: str) -> tuple[str, ...]:
-    return tuple(next(csv.reader([line.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")]), []))
+    try:
+        return tuple(next(csv.reader([line.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")]), []))
+    except csv.Error:  # a field of more than 128 KiB, or with a zero byte in it
+        return ()
 
 
 def _rows(lines: Iterator[str], shape: _Shape, repairs: Counter[str]) -> Iterator[list[str]]:

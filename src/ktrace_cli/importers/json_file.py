@@ -14,6 +14,7 @@ import orjson
 from ktrace_cli.errors import KtraceError
 
 _GZIP = b"\x1f\x8b"
+_CUT_OFF = "unexpected end of data"  # orjson's words
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 _TOKEN = re.compile(
     r'"[^"\\]*(?:\\.[^"\\]*)*"'  # a text, whatever is in it
@@ -52,7 +53,8 @@ def parse_json(data: bytes, path: Path, repairs: Counter[str]) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as problem:
-        whole = _up_to_last_whole_record(text)
+        is_cut = problem.msg == _CUT_OFF
+        whole = _up_to_last_whole_record(text) if is_cut else None
         if whole is None:
             raise KtraceError(
                 f"cannot read {path}",

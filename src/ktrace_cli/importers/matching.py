@@ -22,7 +22,6 @@ from ktrace_cli.model import NONE, Timeline
 
 Ints = NDArray[np.int64]
 
-_MOST_OVERLAPPING = 256  # kernels of one name at one time
 # Host times of a launch bound its kernel; the two tools read the clock at different moments.
 _SLACK_NS = 100_000
 
@@ -54,6 +53,8 @@ class _Kernels:
     """Of HostTrace.slices."""
     begin: Ints
     end: Ints
+    reach: Ints
+    """The latest end of this one and those before it."""
 
 
 def match_all(
@@ -127,7 +128,9 @@ def _candidates(timeline: Timeline, trace: HostTrace, shift_ns: int) -> dict[int
         ]
         own = rows[np.isin(names, alike)]
         slices = trace.slices[own]
-        found[number] = _Kernels(own, slices["begin_ns"] + shift_ns, slices["end_ns"] + shift_ns)
+        end = slices["end_ns"] + shift_ns
+        reach = np.maximum.accumulate(end)
+        found[number] = _Kernels(own, slices["begin_ns"] + shift_ns, end, reach)
     return found
 
 
@@ -140,7 +143,9 @@ def _overlaps(
         own = kernels[kernel]
         first, last = int(begin[dispatch]), int(end[dispatch])
         stop = int(np.searchsorted(own.begin, last, "right"))
-        for at in range(stop - 1, max(stop - 1 - _MOST_OVERLAPPING, -1), -1):
+        for at in range(stop - 1, -1, -1):
+            if own.reach[at] <= first:
+                break
             shared = min(last, int(own.end[at])) - max(first, int(own.begin[at]))
             whole = max(last, int(own.end[at])) - min(first, int(own.begin[at]))
             if shared > 0:

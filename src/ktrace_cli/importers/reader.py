@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.importers.files import Found, Input
-from ktrace_cli.importers.host_trace import HostTrace
+from ktrace_cli.importers.host_trace import HostTrace, Repairs
 from ktrace_cli.importers.inputs import TraceInput
 from ktrace_cli.importers.json_file import parse_json, read_bytes
 from ktrace_cli.importers.kineto import read_kineto
@@ -28,19 +28,26 @@ def read_traces(found: Found) -> list[TraceInput]:
         KtraceError: it cannot be read, or holds nothing.
     """
     path = found.paths[0]
-    traces = _read(found, path)
-    if not any(len(trace.slices) for trace in traces):
-        sentences = "; ".join(s for trace in traces for s in trace.repairs.sentences())
+    repairs = Counter[str]()
+    traces = _read(found, path, repairs)
+    for trace in traces:
+        repairs.update(trace.repairs.counted())
+    full = [trace for trace in traces if len(trace.slices)]
+    if not full:
+        sentences = "; ".join(Repairs(**repairs).sentences())
         raise KtraceError(
             f"nothing to merge in {traces[0].path if traces else path}",
             why=f"the {found.kind.value} holds no event with a time"
             + (f": {sentences}" if sentences else ""),
             fix="record with tracing, for example `rocprofv3 --sys-trace`, or leave it out",
         )
-    return [TraceInput(found.given, trace) for trace in traces]
+    # The repairs of a file are told once.
+    told = [replace(trace, repairs=Repairs()) for trace in full]
+    told[0] = replace(told[0], repairs=Repairs(**repairs))
+    return [TraceInput(found.given, trace) for trace in told]
 
 
-def _read(found: Found, path: Path) -> list[HostTrace]:
+def _read(found: Found, path: Path, repairs: Counter[str]) -> list[HostTrace]:
     if found.kind is Input.ROCPROFV3_CSV:
         # By default rocprofv3 begins the names of its files with the process id.
         named = _PID.match(path.name)
@@ -51,12 +58,4 @@ def _read(found: Found, path: Path) -> list[HostTrace]:
         return [read_kineto(read_bytes(path), path)]
     if found.kind is Input.PERFETTO:
         return [read_perfetto(read_bytes(path), path)]
-    repairs = Counter[str]()
-    traces = read_rocprofv3_json(parse_json(read_bytes(path), path, repairs), path)
-    # Repairs of the file are told once.
-    return [_with_repairs(traces[0], repairs), *traces[1:]] if traces else []
-
-
-def _with_repairs(trace: HostTrace, repairs: Counter[str]) -> HostTrace:
-    counted = Counter(trace.repairs.counted()) + repairs
-    return replace(trace, repairs=replace(trace.repairs, **counted))
+    return read_rocprofv3_json(parse_json(read_bytes(path), path, repairs), path)

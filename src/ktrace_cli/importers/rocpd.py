@@ -128,7 +128,7 @@ def read_rocpd(path: Path) -> HostTrace:
         KtraceError: it is no database, or none of rocprofv3's.
     """
     builder = Builder()
-    with open_database(path) as connection:
+    with open_database(path, builder.repairs) as connection:
         tables = Tables(connection)
         _check(path, tables)
         reading = _Reading(builder, tables, Run(builder))

@@ -6,6 +6,7 @@ Columns are always named: rocpd keeps the whole environment of the process in on
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,25 +19,37 @@ Row = tuple[Any, ...]
 
 
 @contextmanager
-def open_database(path: Path) -> Iterator[sqlite3.Connection]:
+def open_database(path: Path, repairs: Counter[str]) -> Iterator[sqlite3.Connection]:
     """Open a database for reading; nothing is written beside it.
+
+    Args:
+        path: the file.
+        repairs: gets the counts of Repairs.
 
     Raises:
         KtraceError: it cannot be read, also while the block runs.
     """
+
+    def text(data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            shown = data.decode(errors="replace")
+            repairs["invalid_utf8"] += shown.count("\N{REPLACEMENT CHARACTER}")
+            return shown
+
+    # A database that was not closed has its newest rows in a log beside it.
+    has_log = path.with_name(f"{path.name}-wal").exists()
+    mode = "mode=ro" if has_log else "mode=ro&immutable=1"
     try:
-        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
-        connection.text_factory = _text
+        connection = sqlite3.connect(f"file:{quote(str(path))}?{mode}", uri=True)
+        connection.text_factory = text
         try:
             yield connection
         finally:
             connection.close()
     except sqlite3.Error as problem:
         raise KtraceError(f"cannot read {path}", why=str(problem)) from problem
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace")
 
 
 class Tables:

@@ -26,6 +26,7 @@ from ktrace_cli.timeline.parts import Parts
 from ktrace_cli.timeline.scan import scan
 from ktrace_cli.timeline.unfinished import keep_waves_open
 from ktrace_cli.trace_file.layout import RecordFormat, WaveState
+from ktrace_cli.trace_file.mapping import forget
 from ktrace_cli.trace_file.recording import DispatchRecord, Recording
 
 
@@ -114,14 +115,15 @@ def _host_clocks(recording: Recording, records: Sequence[DispatchRecord]) -> dic
     bounds_by_device: dict[int, list[tuple[int, ...]]] = {}
     for dispatch in records:
         bounds = bounds_by_device.setdefault(dispatch.device, [])
-        headers = dispatch.headers
-        headers = headers[headers["realtime_begin"] > 0]
-        if len(headers):
-            ended = headers[headers["state"] == WaveState.ENDED]["realtime_end"]
-            first = int(headers["realtime_begin"].min())
-            last = int(ended.max(initial=first))
+        begin, end = dispatch.headers["realtime_begin"], dispatch.headers["realtime_end"]
+        is_begun = begin > 0
+        if np.any(is_begun):
+            is_ended = is_begun & (dispatch.headers["state"] == WaveState.ENDED)
+            first = int(begin[is_begun].min())
+            last = int(end[is_ended].max(initial=first))
             times = (int(dispatch.record[name]) for name in ("launched_ns", "completed_ns"))
             bounds.append((first, last, *times))
+        forget(recording.data)
     return {
         number: fit_host_clock(
             recording.clocks[recording.clocks["device"] == number],

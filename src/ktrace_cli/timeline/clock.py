@@ -79,10 +79,12 @@ def fit_clock(
     order = np.lexsort((anchors["ticks"], ns, place))
     anchors, ns, place = anchors[order], ns[order], place[order]
     starts = _clock_starts(anchors["ticks"], place)
+    del place, order
     clock = run_numbers(starts, len(anchors))
     clock_of_wave = np.full(len(waves), -1, np.int64)
     begins = anchors["is_begin"]
     clock_of_wave[anchors["wave"][begins]] = clock[begins]
+    del clock, begins
 
     of_device = device[anchors["wave"][starts]] if len(starts) else np.zeros(0, np.int64)
     rates = _rates(anchors, ns, starts, of_device)

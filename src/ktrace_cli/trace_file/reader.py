@@ -16,7 +16,7 @@ from ktrace_cli.trace_file import layout, records
 from ktrace_cli.trace_file.chunks import Chunk, Scan, scan_chunks
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
 from ktrace_cli.trace_file.layout import ChunkFlag, ChunkType
-from ktrace_cli.trace_file.mapping import Bytes, map_file
+from ktrace_cli.trace_file.mapping import Bytes, forget, map_file
 from ktrace_cli.trace_file.recording import (
     CodeObjectRecord,
     Damage,
@@ -64,6 +64,7 @@ def parse_recording(data: Bytes, path: Path, advance: Advance = unwatched) -> Re
     contents = _Contents(path)
     for chunk in scan.chunks:
         contents.add(chunk)
+    forget(data)
     return Recording(
         path=path,
         version=version,
