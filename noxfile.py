@@ -57,6 +57,11 @@ def extra(name: str) -> list[str]:
     return project()["optional-dependencies"][name]
 
 
+def ziglang() -> list[str]:
+    """Name the compiler that the tests ask for."""
+    return [need for need in extra("tests") if need.startswith("ziglang")]
+
+
 @nox.session
 def demo(session: nox.Session) -> None:
     """Install, trace the gemm sample on the software device, decode it and summarise it."""
@@ -120,8 +125,48 @@ def native(session: nox.Session) -> None:
 @nox.session
 def samples(session: nox.Session) -> None:
     """Rebuild the samples' code objects: with hipcc if there is one, else ziglang or clang-19."""
-    session.install(*(need for need in extra("tests") if need.startswith("ziglang")))
+    session.install(*ziglang())
     session.run("python", "samples/build.py", *session.posargs)
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build dist/, an sdist and a wheel for glibc 2.17, and try that on every Python at hand."""
+    session.install("build", "twine", *ziglang())
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    settings = (
+        "-Ccmake.define.CMAKE_TOOLCHAIN_FILE=cmake/zig-toolchain.cmake",
+        "-Cwheel.tags=py3-none-manylinux_2_17_x86_64",
+    )
+    session.run("python", "-m", "build", *settings)
+    session.run("twine", "check", "--strict", *map(str, sorted(ROOT.glob("dist/*"))))
+    built = next(iter(ROOT.glob("dist/*.whl")))
+    session.install("--force-reinstall", "--no-deps", str(built))
+    session.install(f"{built}[tests]")
+    tested = session.posargs or ("tests/packaging", "tests/integration")
+    session.run("pytest", "-n", "2", *tested, env={"KTRACE_DIST": str(ROOT / "dist")})
+    for version in PYTHONS:
+        if python := shutil.which(f"python{version}"):
+            try_wheel(session, built, python, Path(session.create_tmp()) / version)
+
+
+def try_wheel(session: nox.Session, built: Path, python: str, folder: Path) -> None:
+    """Install the wheel alone into a clean environment, and run the demo with nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run(python, "-m", "venv", str(folder), external=True)
+    environment = {"PATH": str(folder / "bin"), "PYTHONPATH": None}
+    ktrace = str(folder / "bin" / "ktrace")
+    recording = str(folder / "demo.bin")
+    program = ("python", "samples/gemm/run.py")
+    for command in (
+        (str(folder / "bin" / "pip"), "install", "--quiet", f"{built}[parquet]"),
+        (ktrace, "run", "-o", recording, "--", *program),
+        (ktrace, "decode", recording),
+        (ktrace, "decode", recording, "-o", str(folder / "demo.parquet")),
+        (ktrace, "summary", recording),
+        (ktrace, "config"),
+    ):
+        session.run(*command, env=environment, external=True)
 
 
 @nox.session

@@ -121,7 +121,8 @@ void replace_by_hook(const char* name, void** function, const HipLibrary& hip);
 
 // Defines the exported function, and for every copy of HIP one that handles its calls and one that dlsym on
 // that copy answers. The body sees the parameters, `hip` (the copy), and `session`; it calls HIP and returns
-// HIP's answer. It calls HIP by KTRACE_CALL_HIP, or directly with cancellation still forbidden.
+// HIP's answer. It calls HIP by KTRACE_CALL_HIP, or directly with cancellation still forbidden. Where there
+// is no session, HIP's function runs below no frame of the body's: one that cleans up asks the runtime here.
 #define KTRACE_CALL_HIP(...) call_hip(&hook_frame, [&] { return __VA_ARGS__; })
 #define KTRACE_HOOK_WITH_BODY(Result, name, parameters, arguments, ...)                              \
   template <int Library>                                                                             \
@@ -130,11 +131,10 @@ void replace_by_hook(const char* name, void** function, const HipLibrary& hip);
     if (!hip.name) return answer_without_hip<Result>();                                              \
     HookFrame hook_frame;                                                                            \
     Session* const session = begin_hook(&hook_frame, hip, #name);                                    \
-    const auto hook_body = [&]() -> Result {                                                         \
-      if (!session) return hip.name arguments;                                                       \
-      __VA_ARGS__                                                                                    \
-    };                                                                                               \
-    return call_and_then(hook_body, [&] { end_hook(&hook_frame, session); });                        \
+    const auto hook_end = [&] { end_hook(&hook_frame, session); };                                   \
+    if (!session) return call_and_then([&] { return hip.name arguments; }, hook_end);                \
+    const auto hook_body = [&]() __attribute__((noinline)) -> Result { __VA_ARGS__ };                \
+    return call_and_then(hook_body, hook_end);                                                       \
   }                                                                                                  \
   template <int Library>                                                                             \
   Result name##_bound parameters {                                                                   \

@@ -28,11 +28,18 @@ SUBCOMMANDS = {
     "run": Subcommand("Run PROGRAM and record its annotated kernels.", takes_a_command_line=True),
     "decode": Subcommand("Write RECORDING as a Perfetto trace, a page, a table or text."),
     "summary": Subcommand("Show count and times of every phase of every kernel in RECORDING."),
+    "diff": Subcommand("Tell whether phases of NEW are slower than those of BASE."),
+    "baseline": Subcommand("Keep what RUNS measured, to compare later runs with."),
     "merge": Subcommand("Write recordings, and traces of other tools, as one Perfetto trace."),
     "view": Subcommand("Show FILE in the Perfetto UI, or in the terminal."),
     "inspect": Subcommand(
         "Show the kernels in FILES: which are annotated, their markers and what they use."
     ),
+    "doctor": Subcommand(
+        "Say what hinders tracing on this machine or in PROGRAM, and what to do.",
+        takes_a_command_line=True,
+    ),
+    "config": Subcommand("Show what a compiler or CMake needs to build annotated kernels."),
 }
 
 
@@ -87,7 +94,7 @@ def load_subcommand(name: str) -> Any:
     command_line = SUBCOMMANDS[name].takes_a_command_line
     settings = {"allow_interspersed_args": not command_line}
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    kind = _RunCommand if command_line else TyperCommand
+    kind = _RunCommand if name == "run" else TyperCommand
     single.command(name, cls=kind, context_settings=settings)(function)
     return typer.main.get_command(single)
 

@@ -42,16 +42,22 @@ def recording(tmp_path: Path) -> Path:
     return made.write(tmp_path / "run.bin")
 
 
-@pytest.fixture
-def port() -> Iterator[int]:
-    """The one port from which the hosted UI reads: one test at a time may have it."""
+@pytest.fixture(autouse=True)
+def turn() -> Iterator[None]:
+    """Wait until no other worker's test may have the port: `--offline` takes it where it can."""
     with (Path(tempfile.gettempdir()) / "ktrace-test-port-9001").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            socket.create_server(("127.0.0.1", PORT)).close()
-        except OSError:
-            pytest.skip("another program listens on port 9001")
-        yield PORT
+        yield
+
+
+@pytest.fixture
+def port(turn: None) -> int:
+    """The one port from which the hosted UI reads."""
+    try:
+        socket.create_server(("127.0.0.1", PORT)).close()
+    except OSError:
+        pytest.skip("another program listens on port 9001")
+    return PORT
 
 
 class Viewing:
@@ -69,6 +75,7 @@ class Viewing:
         )
         assert self.process.stdout is not None
         self.link = self.process.stdout.readline().strip()
+        self._heard: list[str] = []
 
     def ask(self, path: str) -> tuple[int, dict[str, str], bytes]:
         connection = http.client.HTTPConnection(urlsplit(self.link).netloc, timeout=30)
@@ -86,9 +93,17 @@ class Viewing:
         url = self.address().partition("url=")[2].partition("&")[0]
         return urlsplit(url).path
 
+    def hear(self, wanted: str) -> None:
+        """Read messages up to one that has these words."""
+        assert self.process.stderr is not None
+        while not self._heard or wanted not in self._heard[-1]:
+            line = self.process.stderr.readline()
+            assert line, self._heard
+            self._heard.append(line.rstrip("\n"))
+
     def end(self) -> tuple[int, list[str]]:
         _, errors = self.process.communicate(timeout=60)
-        return self.process.returncode, errors.splitlines()
+        return self.process.returncode, [*self._heard, *errors.splitlines()]
 
 
 @contextmanager
@@ -154,6 +169,7 @@ def test_the_perfetto_ui_is_served_offline_until_ctrl_c(recording: Path, tmp_pat
         page = shown.ask("/")
         _, headers, content = shown.ask(shown.trace_path())
         script = shown.ask("/service_worker.js")
+        shown.hear("a browser has read")
         shown.process.send_signal(signal.SIGINT)
         status, messages = shown.end()
 

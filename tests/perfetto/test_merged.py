@@ -1,8 +1,10 @@
 """What Perfetto's own trace_processor reads from merged traces."""
 
+import importlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +31,7 @@ from support.host_traces import (
 from support.merging import merge_files
 from support.recording import HOST_EPOCH_NS
 from support.timelines import OUTER, TILE
-from support.trace_processor import LoadedTrace
+from support.trace_processor import LoadedTrace, load_trace
 from support.words import pop, push, span
 
 HOUR = 3_600_000_000_000
@@ -109,8 +111,8 @@ def test_phases_are_below_the_kernel_that_they_belong_to(tmp_path: Path) -> None
         ]
     ]
     assert trace.rows(
-        "select name, pid from process where pid = 4242 union select name, tid from thread where"
-        " tid = 77"
+        "select name, pid from process where pid = 4242 union all select name, tid from thread"
+        " where tid = 77"
     ) == [("app", 4242), ("thread", 77)]
     assert (merged.slices, merged.host_slices, merged.arrows) == (2, 4, 2)
 
@@ -196,9 +198,41 @@ def test_recordings_of_two_hosts_are_one_timeline(tmp_path: Path) -> None:
     ]
     assert trace.rows("select name, pid from process where pid > 0 order by pid") == [
         ("rank0 · app · n0", 4242),
-        ("rank1 · app · n1", 1 << 22),
+        ("rank1 · app · n1 (pid 4242)", 1 << 22),
     ]
     assert merged.renumbered == 1
+
+
+def test_processes_of_two_containers_may_have_one_id(tmp_path: Path) -> None:
+    """Each with what rocprofv3 wrote in it, and PyTorch in the second."""
+    for name, begin in (("c1", 10_000), ("c2", 10_500)):
+        (tmp_path / name).mkdir()
+        launches = [(begin, begin + 10_000)]
+        recording(tmp_path / name / "a.bin", launches=launches, host=name, pid=1)
+        kernel = kernel_row(NAME, HOST_EPOCH_NS + begin, HOST_EPOCH_NS + begin + 10_100)
+        (tmp_path / name / "1_kernel_trace.csv").write_text(kernel_csv([kernel]))
+    events = [complete("aten::mm", "cpu_op", 1, 5, pid=1)]
+    for name in ("x", "y"):
+        document = kineto(events, baseTimeNanoseconds=2 * HOST_EPOCH_NS)
+        write_json(tmp_path / "c2" / f"{name}.json", document)
+
+    trace, merged = merge_files(tmp_path, tmp_path / "c1", tmp_path / "c2")
+
+    alias = 1 << 22
+    assert trace.rows("select pid, name from process where pid > 0 order by pid") == [
+        (1, f"{tmp_path}/c1/a.bin · app · c1"),
+        (alias, f"{tmp_path}/c2/a.bin · app · c2 (pid 1)"),
+        (alias + 1, "process (pid 1)"),
+    ]
+    assert merged.renumbered == 2
+    assert sorted(path_of(trace, "gemm")) == [["agent 2", "queue 1"]] * 2
+    assert [
+        row[0]
+        for row in trace.rows(
+            "select display_value from args join slice using (arg_set_id) where name = 'gemm' and"
+            " key = 'debug.ktrace_dispatch'"
+        )
+    ] == ["1", "1"]
 
 
 def test_arrows_of_several_recordings_stay_apart(tmp_path: Path) -> None:
@@ -317,6 +351,77 @@ def test_a_trace_from_before_the_boot_is_an_error(tmp_path: Path) -> None:
         merge_files(tmp_path, ours, write_json(tmp_path / "x.json", document))
 
     assert problem.value.why == "on CLOCK_BOOTTIME of node it begins 7 ns before zero"
+
+
+class PerfettoWriter:
+    """A trace as Perfetto's own classes write it: interned, with defaults and its own clock."""
+
+    def __init__(self) -> None:
+        protos = importlib.import_module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+        self.trace = protos.Trace()
+        self.packet().track_descriptor.uuid = 1
+        self.trace.packet[0].track_descriptor.process.pid = 4242
+        thread = self.packet().track_descriptor
+        thread.uuid, thread.parent_uuid = 2, 1
+        thread.thread.pid, thread.thread.tid = 4242, 77
+        stream = self.packet().track_descriptor
+        stream.uuid, stream.parent_uuid, stream.name = 3, 1, "STREAM [0]"
+        self._begin()
+
+    def packet(self) -> Any:
+        own = self.trace.packet.add()
+        own.trusted_packet_sequence_id = 9
+        return own
+
+    def _begin(self) -> None:
+        first = self.packet()
+        first.sequence_flags = 1
+        for clock, at in ((6, HOST_EPOCH_NS), (64, 0)):
+            own = first.clock_snapshot.clocks.add()
+            own.clock_id, own.timestamp, own.is_incremental = clock, at, clock == 64
+        state = self.packet()
+        state.trace_packet_defaults.timestamp_clock_id = 64
+        state.trace_packet_defaults.track_event_defaults.track_uuid = 2
+        for iid, name in enumerate(("hipLaunchKernel", "gemm", "mark")):
+            interned = state.interned_data.event_names.add()
+            interned.iid, interned.name = iid + 1, name
+        category = state.interned_data.event_categories.add()
+        category.iid, category.name = 1, "kernel_dispatch"
+
+    def event(self, delta: int, kind: int, name: int, **fields: Any) -> None:
+        own = self.packet()
+        own.timestamp, own.sequence_flags = delta, 2
+        own.track_event.type = kind
+        if name:
+            own.track_event.name_iid = name
+        if "track_uuid" in fields:
+            own.track_event.track_uuid = fields["track_uuid"]
+        own.track_event.flow_ids.extend(fields.get("flow_ids", ()))
+        own.track_event.category_iids.extend(fields.get("category_iids", ()))
+
+
+def test_a_trace_of_perfettos_own_writer_is_the_same_after_merging(tmp_path: Path) -> None:
+    path = tmp_path / "7_results.pftrace"
+    writer = PerfettoWriter()
+    writer.event(1_000, 1, 1, flow_ids=[7])
+    writer.event(100, 3, 3)
+    writer.event(100, 2, 0)
+    writer.event(500, 1, 2, track_uuid=3, flow_ids=[7], category_iids=[1])
+    writer.event(2_500, 2, 0, track_uuid=3)
+    path.write_bytes(writer.trace.SerializeToString())
+    count = "select name, ts, dur, depth from slice order by ts"
+    before = load_trace(path).rows(count)
+
+    trace, merged = merge_files(tmp_path, path)
+
+    assert before == trace.rows(count)
+    assert [(row[0], row[1] - HOST_EPOCH_NS, row[2]) for row in before] == [
+        ("hipLaunchKernel", 1_000, 200),
+        ("mark", 1_100, 0),
+        ("gemm", 1_700, 2_500),
+    ]
+    assert merged.arrows == 1
+    assert [row[1] for row in slices(trace, "gemm")] == ["STREAM [0]"]
 
 
 def test_many_slices_are_written_in_pieces(tmp_path: Path) -> None:

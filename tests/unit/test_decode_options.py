@@ -148,6 +148,12 @@ def test_each_format_has_its_place_beside_the_recording(recording: Path) -> None
     assert len([event for event in trace["traceEvents"] if event["ph"] == "X"]) == 64 + 32 + 2
 
 
+def test_a_page_says_how_much_was_selected(recording: Path) -> None:
+    ktrace("decode", recording, "-f", "html", "--limit", "1")
+
+    assert '"1 of 32 waves was selected"' in recording.with_name("run.html").read_text()
+
+
 def test_a_parquet_file_has_all_rows(recording: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
 

@@ -103,6 +103,30 @@ def test_of_several_formats_of_one_run_the_one_that_tells_most_is_taken(tmp_path
     ]
 
 
+def test_what_may_be_our_own_output_is_not_taken_from_a_folder(tmp_path: Path) -> None:
+    recording(tmp_path / "a.bin", launches=[(10_000, 20_000)])
+    (tmp_path / "a.pftrace.gz").write_bytes(gzip.compress(b"\x0a\x04\x50\x4b\x68\x01"))
+    write_json(tmp_path / "a.trace.json", {"traceEvents": []})
+    write_json(tmp_path / "n_1.2.pt.trace.json", {"traceEvents": []})
+    write_json(tmp_path / "kineto.json", kineto([]))
+    (tmp_path / "7_results.pftrace").write_bytes(b"\x0a\x04\x50\x4b\x68\x01")
+    (tmp_path / "8_agent_info.csv").write_text(agent_csv())
+
+    found, notes = find_inputs([tmp_path])
+
+    assert [one.paths[0].name for one in found] == [
+        "7_results.pftrace",
+        "a.bin",
+        "kineto.json",
+        "n_1.2.pt.trace.json",
+    ]
+    assert notes == [
+        f"{tmp_path}/a.pftrace.gz is passed over: it may be ktrace's own; name it to merge it",
+        f"{tmp_path}/a.trace.json is passed over: it may be ktrace's own; name it to merge it",
+        f"{tmp_path}/8_agent_info.csv is passed over: there is nothing that it tells of",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [

@@ -301,8 +301,8 @@ def test_each_dispatch_is_at_most_one_kernel_and_each_kernel_one_dispatch(
     assert len(rows) == len(set(rows)) == found.count
     assert found.candidates == len(theirs)
     free = set(range(len(theirs))) - set(rows)
-    for dispatch in np.flatnonzero(found.slice_of_dispatch == NONE):
-        begin, end = (int(timeline.dispatches[name][dispatch]) for name in ("begin_ns", "end_ns"))
+    for alone in np.flatnonzero(found.slice_of_dispatch == NONE):
+        begin, end = (int(timeline.dispatches[name][alone]) for name in ("begin_ns", "end_ns"))
         for row in free:
             kernel = trace.slices[row]
             assert kernel["end_ns"] <= begin or kernel["begin_ns"] >= end

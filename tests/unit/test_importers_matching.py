@@ -114,6 +114,22 @@ def test_processes_and_machines_that_differ_are_not_matched(tmp_path: Path) -> N
     assert match(recording, theirs(kernels), (Placement(0, 0), Placement(0, 1))) is None
 
 
+def test_of_several_processes_in_one_file_ours_is_matched(tmp_path: Path) -> None:
+    """Ranks run the same kernels at the same time."""
+    builder = Builder()
+    tracks = [builder.track(HostTrack(builder.process(pid), "queue 1")) for pid in (1, 4242)]
+    columns = {"name": [builder.text("gemm")] * 2, "track": tracks}
+    begins = [HOST_EPOCH_NS + 10_000, HOST_EPOCH_NS + 10_100]
+    ends = [HOST_EPOCH_NS + 20_000, HOST_EPOCH_NS + 20_100]
+    builder.add(Kind.KERNEL, {**columns, "begin_ns": begins, "end_ns": ends})
+    trace = builder.build(Source(Path("x.db"), "made", Clock.BOOTTIME))
+
+    found = matched(ours(tmp_path, [(10_000, 20_000)]), TraceInput(Path("x.db"), trace))
+
+    assert found.slice_of_dispatch.tolist() == [1]
+    assert found.candidates == 1
+
+
 def test_shifts_of_both_are_heeded(tmp_path: Path) -> None:
     recording = ours(tmp_path, [(10_000, 20_000)])
     trace = theirs([("gemm", 4_010_000, 4_020_000)])

@@ -167,6 +167,15 @@ def test_compressed_packets_are_read() -> None:
     assert named_slices(trace) == [("mark", "thread 77", 1_000, 1_000)]
 
 
+def test_compressed_packets_in_compressed_packets_are_not_followed() -> None:
+    inner = message(1, message(50, zlib.compress(event(1_000, INSTANT, THREAD, named("mark")))))
+
+    trace = read(message(1, message(50, zlib.compress(inner))))
+
+    assert len(trace.slices) == 0
+    assert trace.repairs.counted() == {"malformed_rows": 1}
+
+
 def test_a_torn_end_is_counted_and_what_is_before_it_shown() -> None:
     whole = event(1_000, INSTANT, THREAD, named("mark"))
 

@@ -4,9 +4,12 @@ import http.client
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.viewer.handler import Site
@@ -289,3 +292,37 @@ def test_the_port_is_free_again_afterwards(trace: Path) -> None:
 
     with serving(hosted_site(trace), (port,)) as server:
         assert server.server_port == port
+
+
+@pytest.mark.parametrize("host", ["[", "[::1", "127.0.0.1:9001:1", "a@localhost", "", "localhost:"])
+def test_a_host_that_is_none_is_refused(hosted: Server, host: str) -> None:
+    assert ask(hosted, hosted.site.trace, headers={"Host": host}).status == 404
+
+
+RAW = st.one_of(st.binary(max_size=80), st.text(max_size=40).map(str.encode))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(method=RAW, target=RAW, header=RAW, value=RAW)
+def test_whatever_a_client_sends_the_server_goes_on(
+    hosted: Server,
+    capfd: pytest.CaptureFixture[str],
+    method: bytes,
+    target: bytes,
+    header: bytes,
+    value: bytes,
+) -> None:
+    for request in (
+        method + b" " + target + b" HTTP/1.1\r\n" + header + b": " + value + b"\r\n\r\n",
+        b"GET " + target + b" HTTP/1.0\r\nHost: " + value + b"\r\nRange: " + header + b"\r\n\r\n",
+        b"GET " + hosted.site.trace.encode() + b" HTTP/1.0\r\nHost: " + value + b"\r\n\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", hosted.server_port), timeout=10) as client:
+            client.sendall(request)
+            client.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionError):
+                while client.recv(65536):
+                    pass
+
+    assert ask(hosted, hosted.site.trace, "HEAD").status == 200
+    assert capfd.readouterr().err == ""

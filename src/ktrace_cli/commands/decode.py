@@ -22,18 +22,20 @@ from ktrace_cli.commands.selection import (
     FromOption,
     KernelOption,
     LimitOption,
+    SectionOption,
     ToOption,
     Unit,
     UnitOption,
     WavesOption,
     XcdOption,
     read_selection,
+    select_sections,
     select_waves,
 )
 from ktrace_cli.export.formats import Format, Target, choose_target
 from ktrace_cli.export.output import STDOUT
 from ktrace_cli.export.tracks import GroupBy
-from ktrace_cli.export.write import check_grouping, size_warning, write_timeline
+from ktrace_cli.export.write import Looks, check_grouping, passes, size_warning, write_timeline
 from ktrace_cli.model import Timeline
 from ktrace_cli.timeline.cycles import in_cycles
 from ktrace_cli.timeline.progress import with_progress
@@ -87,6 +89,7 @@ def decode(
     unit: UnitOption = Unit.NS,
     kernel: KernelOption = None,
     dispatch: DispatchOption = None,
+    section: SectionOption = None,
     blocks: BlocksOption = None,
     waves: WavesOption = None,
     xcd: XcdOption = None,
@@ -109,26 +112,35 @@ def decode(
         limit=limit,
     )
     path = find_recording(recording)
+    selection = select_sections(selection, path, section)
     target = choose_target(path, output, output_format, may_replace=force)
     check_grouping(target, group_by)
     timeline = load_timeline(path)
     shown = select_waves(timeline, selection)
-    _write(in_cycles(shown) if unit is Unit.CYCLES else shown, target, group_by)
+    notes = () if selection.is_everything else (_selected(timeline, shown),)
+    _write(in_cycles(shown) if unit is Unit.CYCLES else shown, target, Looks(group_by, notes))
     check_losses(timeline, strict=strict)
 
 
 def decode_recording(recording: Path) -> None:
     """Write the Perfetto trace of a recording beside it, as `decode RECORDING` does."""
     target = choose_target(recording, None, None, may_replace=False)
-    _write(load_timeline(recording), target)
+    _write(load_timeline(recording), target, Looks())
 
 
-def _write(timeline: Timeline, target: Target, group_by: GroupBy | None = None) -> None:
+def _selected(timeline: Timeline, shown: Timeline) -> str:
+    count = len(shown.waves)
+    waves = counted(len(timeline.waves), "wave")
+    return f"{count:,} of {waves} {'was' if count == 1 else 'were'} selected"
+
+
+def _write(timeline: Timeline, target: Target, looks: Looks) -> None:
     if warning := size_warning(timeline, target.format):
         console.warn(warning)
     doing = f"writing {target.format.value}"
     with console.progress(doing, beside_stdout=target.path == STDOUT) as advance:
-        written = write_timeline(with_progress(timeline, advance), target, group_by)
+        told = with_progress(timeline, advance, passes(timeline, target.format))
+        written = write_timeline(told, target, looks)
     if target.path == STDOUT and target.format not in _NEXT:
         return
     name = "stdout" if target.path == STDOUT else str(target.path)

@@ -17,17 +17,17 @@ from ktrace_cli.export.output import STDOUT, compressed, open_output
 from ktrace_cli.export.tracks import GroupBy
 from ktrace_cli.importers.clocks import align
 from ktrace_cli.importers.files import Input, find_inputs, inputs_of
-from ktrace_cli.importers.inputs import RecordingInput, TraceInput
+from ktrace_cli.importers.inputs import RecordingInput
 from ktrace_cli.importers.matching import match_all
-from ktrace_cli.importers.reader import read_traces
-from ktrace_cli.importers.report import losses_of, sentences_on_matches
+from ktrace_cli.importers.reader import read_all_traces
+from ktrace_cli.importers.report import losses_of, sentences_on_matches, sentences_on_repairs
 from ktrace_cli.importers.shifts import parse_shifts
 from ktrace_cli.units import counted
 
 FilesArgument = Annotated[
     list[Path],
     typer.Argument(
-        metavar="FILE...",
+        metavar="FILE",
         help="Recordings; rocprofv3's CSV, results.json, rocpd .db or .pftrace; PyTorch's"
         " .json or .json.gz; folders of these.",
         show_default=False,
@@ -48,7 +48,7 @@ ShiftOption = Annotated[
     list[str] | None,
     typer.Option(
         "--shift",
-        metavar="FILE=NS",
+        metavar="FILE",
         help="Add so many nanoseconds to all times of FILE, for a file whose clock nothing ties to"
         " the others'; may be repeated.",
     ),
@@ -77,28 +77,21 @@ def merge(
     """
     shifts = parse_shifts(shift or (), files)
     found, notes = find_inputs(files)
-    for note in notes:
-        console.say(note)
+    _tell(notes, ())
     recordings = [
         RecordingInput(one.given, one.paths[0], load_timeline(one.paths[0]))
         for one in inputs_of(found, Input.RECORDING)
     ]
-    traces = [
-        trace for one in found if one.kind is not Input.RECORDING for trace in read_traces(one)
-    ]
-    _tell_repairs(traces)
+    others = [one for one in found if one.kind is not Input.RECORDING]
+    with console.progress("reading") as advance:
+        traces = read_all_traces(others, advance)
+    _tell(*sentences_on_repairs(traces))
     alignment = align(recordings, traces, shifts)
-    for note in alignment.notes:
-        console.say(note)
-    for assumption in alignment.assumptions:
-        console.warn(f"assumed: {assumption}")
+    _tell(alignment.notes, [f"assumed: {line}" for line in alignment.assumptions])
     matches = match_all(recordings, traces, alignment)
-    merging = Merging(recordings, traces, alignment, matches, group_by)
     said, missing = sentences_on_matches(recordings, traces, matches)
-    for sentence in said:
-        console.say(sentence)
-    for sentence in missing:
-        console.warn(sentence)
+    _tell(said, missing)
+    merging = Merging(recordings, traces, alignment, matches, group_by)
     packed = compressed if output.suffix == ".gz" else nullcontext
     with (
         open_output(output, may_replace=force) as out,
@@ -111,12 +104,11 @@ def merge(
         raise typer.Exit(ExitStatus.LOSS)
 
 
-def _tell_repairs(traces: Sequence[TraceInput]) -> None:
-    for trace in traces:
-        for note in trace.trace.notes:
-            console.say(f"{trace.trace.path}: {note}")
-        for sentence in trace.trace.repairs.sentences():
-            console.warn(f"{trace.trace.path}: {sentence}")
+def _tell(notes: Sequence[str], warnings: Sequence[str]) -> None:
+    for note in notes:
+        console.say(note)
+    for warning in warnings:
+        console.warn(warning)
 
 
 def _tell_result(merging: Merging, merged: Merged, output: Path) -> None:
@@ -135,7 +127,9 @@ def _tell_result(merging: Merging, merged: Merged, output: Path) -> None:
         )
     if merged.renumbered:
         processes = counted(merged.renumbered, "process has", "processes have")
-        console.say(f"{processes} the id of one on another machine: shown with a number above it")
+        console.say(
+            f"{processes} the id of another one: shown with a number that Linux does not give"
+        )
     name = "stdout" if output == STDOUT else str(output)
     parts = [
         f"{counted(slices, 'slice')} of {counted(len(inputs), what)}"

@@ -15,6 +15,7 @@ from ktrace_cli.progress import part_of
 from ktrace_cli.timeline.build import build_timeline
 from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.trace_file.reader import read_recording
+from ktrace_cli.trace_file.recording import Recording
 from ktrace_cli.units import counted
 
 RUN_FOLDER = Path(DEFAULT_FOLDER)
@@ -59,6 +60,11 @@ def load_timeline(path: Path) -> Timeline:
     Raises:
         KtraceError: it cannot be read, or its times cannot be told.
     """
+    return load_recording(path)[1]
+
+
+def load_recording(path: Path) -> tuple[Recording, Timeline]:
+    """Do as load_timeline, and return the records as well."""
     with console.progress(f"reading {path.name}") as advance:
         recording = read_recording(path, part_of(advance, _CHECKING))
         timeline = build_timeline(recording, part_of(advance, 1 - _CHECKING))
@@ -75,7 +81,7 @@ def load_timeline(path: Path) -> Timeline:
         )
     if not dispatches:
         console.say(f"nothing was recorded in {path}: {_why_nothing(timeline)}")
-    return timeline
+    return recording, timeline
 
 
 def check_losses(timeline: Timeline, *, strict: bool) -> None:

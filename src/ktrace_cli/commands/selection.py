@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +13,7 @@ import typer
 from ktrace_cli import console
 from ktrace_cli.model import Timeline
 from ktrace_cli.places import parse_blocks, parse_numbers
+from ktrace_cli.timeline.sections import launches_of_sections
 from ktrace_cli.timeline.select import Selection, select
 from ktrace_cli.units import counted, parse_duration
 
@@ -47,6 +50,15 @@ DispatchOption = Annotated[
         metavar="NUMBER",
         rich_help_panel=_PANEL,
         help="Only this traced launch, from 1; may be repeated.",
+    ),
+]
+SectionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATTERN",
+        rich_help_panel=_PANEL,
+        help="Only what these tests of `pytest --ktrace` launched: a test's id or a shell pattern,"
+        " `::call` behind it for one phase; may be repeated.",
     ),
 ]
 BlocksOption = Annotated[
@@ -129,6 +141,20 @@ def read_selection(
         end=parse_duration("--to", end) if end is not None else None,
         limit=limit,
     )
+
+
+def select_sections(
+    selection: Selection, recording: Path, patterns: Sequence[str] | None
+) -> Selection:
+    """Return a selection that also leaves out what no test of these patterns launched.
+
+    Raises:
+        KtraceError: the recording has no sections.
+        UsageError: a pattern names none, or all of them together launched nothing.
+    """
+    if not patterns:
+        return selection
+    return replace(selection, launches=launches_of_sections(recording, patterns))
 
 
 def select_waves(timeline: Timeline, selection: Selection) -> Timeline:

@@ -34,12 +34,14 @@ from ktrace_cli.commands.selection import (
     FromOption,
     KernelOption,
     LimitOption,
+    SectionOption,
     ToOption,
     Unit,
     UnitOption,
     WavesOption,
     XcdOption,
     read_selection,
+    select_sections,
     select_waves,
 )
 from ktrace_cli.errors import UsageError
@@ -112,6 +114,7 @@ def summary(
     unit: UnitOption = Unit.NS,
     kernel: KernelOption = None,
     dispatch: DispatchOption = None,
+    section: SectionOption = None,
     blocks: BlocksOption = None,
     waves: WavesOption = None,
     xcd: XcdOption = None,
@@ -136,11 +139,13 @@ def summary(
         limit=limit,
     )
     output_format = _choose_format(as_json=as_json, as_markdown=as_markdown)
-    timeline = load_timeline(find_recording(recording))
+    path = find_recording(recording)
+    selection = select_sections(selection, path, section)
+    timeline = load_timeline(path)
     shown = select_waves(timeline, selection)
     shown = in_cycles(shown) if unit is Unit.CYCLES else shown
     request = Request(by, tuple(wait or WAITS), is_window=selection.has_window)
-    with console.progress("reading") as advance:
+    with console.progress("adding up phases") as advance:
         result = summarize(with_progress(shown, advance), request)
     _write(result, _Output(output_format, describe_devices(timeline), top, histogram or []))
     check_losses(timeline, strict=strict)

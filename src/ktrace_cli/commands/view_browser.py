@@ -17,7 +17,7 @@ from ktrace_cli.export.formats import Format, choose_target
 from ktrace_cli.export.opening import Opening
 from ktrace_cli.export.output import compressed
 from ktrace_cli.export.perfetto import write_perfetto
-from ktrace_cli.export.write import size_warning, write_timeline
+from ktrace_cli.export.write import Looks, size_warning, write_timeline
 from ktrace_cli.model import Timeline
 from ktrace_cli.timeline.progress import with_progress
 from ktrace_cli.viewer.browser import is_far, open_browser, tunnel
@@ -44,7 +44,7 @@ def decoded(timeline: Timeline, recording: Path) -> Iterator[Path]:
         console.warn(warning)
     if _takes_files(target.path.parent):
         with console.progress("writing the trace") as advance:
-            write_timeline(with_progress(timeline, advance), target, None)
+            write_timeline(with_progress(timeline, advance), target, Looks())
         console.say(f"wrote {target.path}")
         yield target.path
         return

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import orjson
 
-from ktrace_cli.export.chrome_threads import Thread, Threads, plan_threads
-from ktrace_cli.export.details import (
-    DISPATCH_FLAGS,
-    DISPATCH_NUMBERS,
-    SLICE_FLAGS,
-    WAVE_COUNTS,
-    WAVE_FLAGS,
-    WAVE_NUMBERS,
+from ktrace_cli.export.chrome_details import (
+    about_trace,
+    dispatch_arguments,
+    metadata,
+    thread_metadata,
+    wave_arguments,
 )
+from ktrace_cli.export.chrome_threads import Thread, Threads, plan_threads
+from ktrace_cli.export.details import SLICE_FLAGS
 from ktrace_cli.export.lines import Cached, join_lines, number_pieces
 from ktrace_cli.export.output import Sink
 from ktrace_cli.export.records import Written, kind_name, pieces, records_of, role_of
@@ -30,8 +30,6 @@ from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline
 from ktrace_cli.timeline.select import zero_ns
 
 _RUNNING, _MARK = 1, 2  # of _Writer._name
-
-Arguments = dict[str, object]
 
 
 def write_chrome(timeline: Timeline, out: Sink, group_by: GroupBy | None = None) -> Written:
@@ -79,8 +77,8 @@ class _Writer:
 
     def head(self) -> bytes:
         """Return all up to the events of waves: what the trace is, threads, dispatches."""
-        about = _json(_about(self._timeline, self._zero))
-        events = [_json(event) for event in _metadata(self._threads)]
+        about = _json(about_trace(self._timeline, self._zero))
+        events = [_json(event) for event in metadata(self._threads)]
         events += self._dispatches()
         head = f'{{"displayTimeUnit":"ns","otherData":{about},"traceEvents":[\n'
         return (head + ",\n".join(events)).encode()
@@ -89,7 +87,7 @@ class _Writer:
         """Yield the names of the lanes that were in use."""
         for place in sorted(self._lanes_in_use):
             thread = self._threads.lane(*divmod(place, len(self._timeline.lanes)))
-            for event in _thread_metadata(thread):
+            for event in thread_metadata(thread):
                 yield ",\n" + _json(event)
 
     def _dispatches(self) -> Iterator[str]:
@@ -97,7 +95,7 @@ class _Writer:
             thread = self._threads.own[self._threads.of_dispatch[row]]
             name = _json(f"dispatch {dispatch['number']}")
             head = f'{{"ph":"X","cat":"dispatch","name":{name},{_place(thread)}'
-            yield f'{head}{self._span(dispatch)},"args":{_json(_of_dispatch(dispatch))}}}'
+            yield f'{head}{self._span(dispatch)},"args":{_json(dispatch_arguments(dispatch))}}}'
 
     def lines(self, part: Part) -> Iterator[bytes]:
         """Yield the events of a part, a wave before its slices, parents before children."""
@@ -112,8 +110,7 @@ class _Writer:
             thread = int(self._threads.of_wave[row])
             if thread == NONE:
                 continue
-            dispatch = timeline.dispatches[wave["dispatch"]]
-            arguments = _json(_of_wave(timeline, wave, int(dispatch["number"])))
+            arguments = _json(wave_arguments(timeline, wave))
             name = _json(role_of(timeline, wave) or "wave")
             head = f',\n{{"ph":"X","cat":"wave","name":{name},{_place(self._threads.own[thread])}'
             lines.append(f'{head}{self._span(wave)},"args":{arguments}}}')
@@ -203,53 +200,3 @@ def _payload(values: list[bytes]) -> bytes:
     names = (f"value_{n}" if n > 1 else "value" for n in range(1, len(values) + 1))
     shown = zip(names, values, strict=True)
     return b",".join(b'"%s":%s' % (name.encode(), value) for name, value in shown)
-
-
-def _about(timeline: Timeline, zero: int) -> Arguments:
-    """Return what the trace is. Clocks are strings: doubles do not hold their nanoseconds."""
-    about: Arguments = {"tool": "ktrace", "unit": timeline.unit}
-    process = timeline.process
-    if timeline.unit == "ns":
-        about["begin_boottime_ns"] = str(zero)
-    if process is not None:
-        about |= {"host": process.host, "command": list(process.arguments)}
-        since = zero - process.boottime_ns
-        for name, at in (("monotonic", process.monotonic_ns), ("realtime", process.realtime_ns)):
-            if at and timeline.unit == "ns":
-                about[f"begin_{name}_ns"] = str(at + since)
-    about["devices"] = [
-        f"{d.device}: {d.target}, {'modelled' if d.is_software else 'measured'} times"
-        for d in timeline.devices
-    ]
-    about["losses"] = timeline.losses.counted()
-    return about
-
-
-def _metadata(threads: Threads) -> Iterator[Arguments]:
-    for index, name in enumerate(threads.processes):
-        pid = index + 1
-        yield {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
-        yield {"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": index}}
-    for thread in threads.own:
-        yield from _thread_metadata(thread)
-
-
-def _thread_metadata(thread: Thread) -> Iterator[Arguments]:
-    place = {"ph": "M", "pid": thread.pid, "tid": thread.tid}
-    yield {**place, "name": "thread_name", "args": {"name": thread.title}}
-    yield {**place, "name": "thread_sort_index", "args": {"sort_index": thread.tid}}
-
-
-def _of_dispatch(dispatch: Columns) -> Arguments:
-    found: Arguments = {name: int(dispatch[name]) for name in DISPATCH_NUMBERS}
-    found |= {name: dispatch[name].tolist() for name in ("grid", "block")}
-    flags = int(dispatch["flags"])
-    return found | {name: True for flag, name in DISPATCH_FLAGS.items() if flag & flags}
-
-
-def _of_wave(timeline: Timeline, wave: Columns, dispatch: int) -> Arguments:
-    found: Arguments = {"dispatch": dispatch, "workgroup": wave["block"].tolist()}
-    found |= {name: int(wave[name]) for name in WAVE_NUMBERS}
-    found |= {name: int(wave[name]) for name in WAVE_COUNTS if wave[name]}
-    flags = int(wave["flags"])
-    return found | {name: True for flag, name in WAVE_FLAGS.items() if flag & flags}

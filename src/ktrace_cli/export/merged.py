@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ktrace_cli.errors import KtraceError
-from ktrace_cli.export.merged_events import order_events, write_events
+from ktrace_cli.export.merged_events import count_pieces, order_events, write_events, write_state
 from ktrace_cli.export.merged_lanes import assign_lanes
+from ktrace_cli.export.merged_scopes import find_scopes
 from ktrace_cli.export.merged_tracks import Places, Trees
 from ktrace_cli.export.output import Sink
 from ktrace_cli.export.perfetto import write_perfetto
@@ -58,7 +59,7 @@ class Merged:
     beside: int
     """Recordings whose waves are beside the kernels that they belong to: tracks are slots."""
     renumbered: int
-    """Processes that are shown with another id, because one of another machine has theirs."""
+    """Processes that are shown with another id, because another one has theirs."""
 
 
 def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> Merged:
@@ -68,20 +69,21 @@ def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> M
         KtraceError: times before the common axis' zero.
     """
     trees = Trees()
+    scopes = find_scopes(merging.recordings, merging.traces, merging.alignment, merging.matches)
     places = [
-        Places(trees, trace.trace, at.machine)
-        for trace, at in zip(merging.traces, merging.alignment.traces, strict=True)
+        Places(trees, trace.trace, scope)
+        for trace, scope in zip(merging.traces, scopes.traces, strict=True)
     ]
-    for recording, at in zip(merging.recordings, merging.alignment.recordings, strict=True):
-        if trees.pid(at.machine, recording.pid):
-            trees.titles[at.machine, recording.pid] = _title(merging, recording)
+    for recording, scope in zip(merging.recordings, scopes.recordings, strict=True):
+        if trees.pid(scope, recording.pid):
+            trees.titles[scope, recording.pid] = _title(merging, recording)
     share = 1 / (len(merging.recordings) + len(merging.traces))
     crossing = {}
     flow = 1
     for number, own in enumerate(places):
-        crossing[number] = _write_trace(merging, own, number, flow, out)
+        target = _Target(out, _FIRST_SEQUENCE + number, flow, part_of(advance, share))
+        crossing[number] = _write_trace(merging, own, number, target)
         flow += len(own.trace.flows)
-        advance(share)
     groups = [_group_by(merging, recording) for recording in merging.recordings]
     parents = [
         _parents(merging, places, number) if group is GroupBy.WORKGROUP else {}
@@ -93,11 +95,13 @@ def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> M
     slices, arrows = 0, flow - 1
     for number, recording in enumerate(merging.recordings):
         at = merging.alignment.recordings[number]
+        scope = scopes.recordings[number]
         space = replace(
             space,
             shift_ns=at.shift_ns,
-            title=_title(merging, recording),
-            pid=trees.pid(at.machine, recording.pid),
+            title=trees.called(scope, recording.pid, _title(merging, recording)),
+            pid=trees.pid(scope, recording.pid),
+            process_uuid=trees.known_process(scope, recording.pid),
             shows_clocks=number == _teller(merging),
             parents=parents[number],
         )
@@ -116,7 +120,17 @@ def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> M
     )
 
 
-def _write_trace(merging: Merging, places: Places, number: int, flow: int, out: Sink) -> int:
+@dataclass(frozen=True)
+class _Target:
+    """Where one trace goes, and what it may number."""
+
+    out: Sink
+    sequence: int
+    first_flow: int
+    advance: Advance
+
+
+def _write_trace(merging: Merging, places: Places, number: int, target: _Target) -> int:
     """Write one trace; returns how many of its slices are not on the first lane of their track."""
     trace = _with_dispatches(merging, number)
     lanes = assign_lanes(trace)
@@ -128,8 +142,11 @@ def _write_trace(merging: Merging, places: Places, number: int, flow: int, out: 
             why=f"on {merging.alignment.axis} it begins {-int(shown.ns[0]):,} ns before zero",
             fix="check that it is of the same run, or shift it with `--shift FILE=NS`",
         )
-    for piece in write_events(trace, shown, _FIRST_SEQUENCE + number, flow):
-        out.write(piece)
+    for piece in write_state(trace, target.sequence):
+        target.out.write(piece)
+    for piece in write_events(trace, shown, target.sequence, target.first_flow):
+        target.out.write(piece)
+        target.advance(1 / count_pieces(shown))
     return int((lanes > 0).sum())
 
 

@@ -95,18 +95,30 @@ def _places(track: Ints, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
     return begins, ends
 
 
-def write_events(trace: HostTrace, shown: Shown, sequence: int, first_flow: int) -> Iterator[bytes]:
-    """Return the packets of one sequence: what it begins with, its strings, its events."""
-    names = list(dict.fromkeys(argument.name for argument in trace.arguments))
-    number_by_name = {name: row + 1 for row, name in enumerate(names)}
+def write_state(trace: HostTrace, sequence: int) -> Iterator[bytes]:
+    """Yield what a sequence begins with: that it is new, and its strings."""
     head = number(10, sequence)
     yield message(1, head, number(13, _CLEARED), number(87, 1))
-    head += number(13, _NEEDS_STATE)
-    yield from _strings(trace, names, head)
+    yield from _strings(trace, _argument_names(trace), head + number(13, _NEEDS_STATE))
+
+
+def count_pieces(shown: Shown) -> int:
+    """Return how many pieces `write_events` yields."""
+    return -(-len(shown.ns) // _PIECE)
+
+
+def write_events(trace: HostTrace, shown: Shown, sequence: int, first_flow: int) -> Iterator[bytes]:
+    """Yield the events of a sequence, in pieces."""
+    number_by_name = {name: row + 1 for row, name in enumerate(_argument_names(trace))}
+    head = number(10, sequence) + number(13, _NEEDS_STATE)
     tails = [_argument(a, number_by_name[a.name], shown) for a in trace.arguments]
     tails += _arrows(trace, shown, first_flow)
     for first in range(0, len(shown.ns), _PIECE):
         yield _piece(shown, tails, (first, min(first + _PIECE, len(shown.ns))), head).tobytes()
+
+
+def _argument_names(trace: HostTrace) -> list[str]:
+    return list(dict.fromkeys(argument.name for argument in trace.arguments))
 
 
 def _strings(trace: HostTrace, names: list[str], head: bytes) -> Iterator[bytes]:

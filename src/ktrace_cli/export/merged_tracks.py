@@ -21,7 +21,7 @@ class Trees:
     next_uuid: int = 1
     descriptors: list[bytes] = field(default_factory=list)
     titles: dict[tuple[int, int], str] = field(default_factory=dict)
-    """By machine and process id."""
+    """By scope and process id: see merged_scopes."""
     _aliases: dict[tuple[int, int], int] = field(default_factory=dict)
     _processes: dict[tuple[int, int, str], int] = field(default_factory=dict)
     _threads: set[tuple[int, int]] = field(default_factory=set)
@@ -29,31 +29,38 @@ class Trees:
     _names: set[tuple[int, str]] = field(default_factory=set)
     _ranks: dict[int, int] = field(default_factory=dict)
 
-    def pid(self, machine: int, pid: int) -> int:
-        """Return the id that a process is shown with: two machines may use one; 0 stays 0."""
+    def pid(self, scope: int, pid: int) -> int:
+        """Return the id that a process is shown with: two scopes may use one; 0 stays 0."""
         if not 0 < pid < _MOST:
             return 0
-        if (machine, pid) not in self._aliases:
+        if (scope, pid) not in self._aliases:
             taken = set(self._aliases.values())
             others = sum(alias >= _FIRST_ALIAS for alias in taken)
-            self._aliases[machine, pid] = _FIRST_ALIAS + others if pid in taken else pid
-        return self._aliases[machine, pid]
+            self._aliases[scope, pid] = _FIRST_ALIAS + others if pid in taken else pid
+        return self._aliases[scope, pid]
 
     @property
     def renumbered(self) -> int:
         """How many processes are not shown with their own id."""
         return sum(alias >= _FIRST_ALIAS for alias in self._aliases.values())
 
-    def process(self, machine: int, pid: int, name: str) -> int:
+    def process(self, scope: int, pid: int, name: str) -> int:
         """Return the track of a process; one that is a recording's, too, is called as there."""
-        name = self.titles.get((machine, pid)) or name or ("process" if pid else "unknown process")
-        key = (machine, pid, "" if pid else name)
+        name = self.titles.get((scope, pid)) or name or ("process" if pid else "unknown process")
+        key = (scope, pid, "" if pid else name)
         if key not in self._processes:
-            shown = self.pid(machine, pid)
-            real = name if shown == pid else f"{name} (pid {pid})"
-            what = message(3, number(1, shown), text(6, real)) if shown else text(2, name)
-            self._processes[key] = self._describe(what)
+            shown = self.pid(scope, pid)
+            told = message(3, number(1, shown), text(6, self.called(scope, pid, name)))
+            self._processes[key] = self._describe(told if shown else text(2, name))
         return self._processes[key]
+
+    def called(self, scope: int, pid: int, name: str) -> str:
+        """Return a process's name, with its own id if it is shown with another one."""
+        return name if self.pid(scope, pid) in (0, pid) else f"{name} (pid {pid})"
+
+    def known_process(self, scope: int, pid: int) -> int:
+        """Return the track of a process if it has one, else 0."""
+        return self._processes.get((scope, pid, ""), 0) if self.pid(scope, pid) else 0
 
     def has_thread(self, pid: int, thread: int) -> bool:
         """Tell whether a thread has a track: a viewer would show a second one on the first."""
@@ -103,7 +110,7 @@ class Places:
 
     trees: Trees
     trace: HostTrace
-    machine: int
+    scope: int
     _uuids: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def track(self, row: int, lane: int = 0) -> int:
@@ -115,8 +122,8 @@ class Places:
     def _make(self, row: int, lane: int) -> int:
         track = self.trace.tracks[row]
         process = self.trace.processes[track.process]
-        parent = self.trees.process(self.machine, process.pid, process.name)
-        pid = self.trees.pid(self.machine, process.pid)
+        parent = self.trees.process(self.scope, process.pid, process.name)
+        pid = self.trees.pid(self.scope, process.pid)
         shown = track.name + (f" ({lane + 1})" if lane else "")
         # Some tools tell pthread's ids, which are addresses.
         is_thread = pid > 0 and 0 < track.thread < _MOST and not lane

@@ -70,7 +70,8 @@ def write_perfetto(
     slice_names = name_slices(timeline, interned, by_kernel=tree.uses_slots)
     names = _name_arguments(timeline, slice_names, interned)
 
-    out.write(process_packet(timeline, space))
+    if not space.process_uuid:
+        out.write(process_packet(timeline, space))
     for packets in track_packets(tree.all_tracks(timeline)):
         out.write(packets)
     out.write(sequence_packets(timeline, space, zero))

@@ -26,6 +26,8 @@ class Space:
     """Shown as the process's name; empty: its command line."""
     pid: int | None = None
     """Shown as the process's id; None: its own. Those of several hosts may be the same."""
+    process_uuid: int = 0
+    """A track that stands for the process and is described already; 0: it gets one of its own."""
     shows_clocks: bool = True
     """Whether the host's clocks are told: at most one timeline of a trace may tell them."""
     parents: Mapping[int, int] = field(default_factory=dict)

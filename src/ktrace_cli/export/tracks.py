@@ -46,6 +46,8 @@ class TrackTree:
 
     process: int
     """The track of the process; the others' numbers follow."""
+    root: int = 0
+    """Another track that stands for the process; 0: `process`."""
     tracks: list[Track] = field(default_factory=list)
     of_waves: WaveTracks | None = None
     """Behind `tracks`."""
@@ -112,7 +114,7 @@ def plan_tracks(timeline: Timeline, space: Space, group_by: GroupBy | None) -> T
         space: the tracks' numbers, and below what they are shown.
         group_by: None: by workgroup, if no wave needs more tracks than a viewer has room for.
     """
-    tree = TrackTree(space.first_uuid)
+    tree = TrackTree(space.first_uuid, space.process_uuid)
     shown = np.flatnonzero((timeline.waves["flags"] & WaveFlag.TORN) == 0)
     tree.of_wave = np.zeros(len(timeline.waves), np.int64)
     tree.of_dispatch = np.zeros(len(timeline.dispatches), np.int64)
@@ -152,7 +154,7 @@ def _root(tree: TrackTree, timeline: Timeline, device: Device | None, number: in
         parts.append(f"unit: {timeline.unit}")
     if device is not None and device.is_software:
         parts.append("modelled time")
-    return tree.track(tree.process, ("device", number), " · ".join(parts))
+    return tree.track(tree.root or tree.process, ("device", number), " · ".join(parts))
 
 
 def _plan_dispatches(tree: TrackTree, timeline: Timeline, space: Space) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 from ktrace_cli.errors import UsageError
@@ -36,12 +37,21 @@ class Written(Protocol):
         """How many marks it holds."""
 
 
+@dataclass(frozen=True)
+class Looks:
+    """How a timeline is shown, in formats that can say so."""
+
+    group_by: GroupBy | None = None
+    """What tracks are; None: what fits their number."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what is shown, such as how much was selected."""
+
+
 _GROUPED: dict[Format, Callable[..., Written]] = {
     Format.PFTRACE: write_perfetto,
     Format.CHROME: write_chrome,
 }
 _WRITERS: dict[Format, Callable[[Timeline, Sink], Written]] = {
-    Format.HTML: write_html,
     Format.CSV: write_csv,
     Format.PARQUET: write_parquet,
     Format.TEXT: write_text,
@@ -62,13 +72,13 @@ def check_grouping(target: Target, group_by: GroupBy | None) -> None:
         )
 
 
-def write_timeline(timeline: Timeline, target: Target, group_by: GroupBy | None) -> Written:
+def write_timeline(timeline: Timeline, target: Target, looks: Looks) -> Written:
     """Write `timeline` to its target.
 
     Args:
         timeline: what is written.
         target: as what, and where.
-        group_by: what tracks are, in a format that has them; None: what fits their number.
+        looks: how it is shown.
 
     Raises:
         KtraceError: the file must not be replaced or cannot be written, or the format cannot show
@@ -81,8 +91,15 @@ def write_timeline(timeline: Timeline, target: Target, group_by: GroupBy | None)
         compressed(out) if target.is_compressed else nullcontext(out) as stream,
     ):
         if writer := _GROUPED.get(target.format):
-            return writer(timeline, stream, group_by=group_by)
+            return writer(timeline, stream, group_by=looks.group_by)
+        if target.format is Format.HTML:
+            return write_html(timeline, stream, looks.notes)
         return _WRITERS[target.format](timeline, stream)
+
+
+def passes(timeline: Timeline, wanted: Format) -> int:
+    """Return how often a format reads all parts of a timeline."""
+    return 2 if wanted is Format.TEXT and timeline.edges else 1
 
 
 def size_warning(timeline: Timeline, wanted: Format) -> str:

@@ -265,9 +265,7 @@ def _place_by_calendar(state: _Aligning, own: TraceInput, first: int | None) -> 
 def _boot_of_trace(state: _Aligning, own: TraceInput) -> int:
     """Return the boot whose CLOCK_BOOTTIME a trace counts."""
     path = own.trace.path
-    # By default rocprofv3 writes into a folder that is called like the host.
-    host = own.host or path.parent.name
-    named = [n for n, boot in enumerate(state.boots) if host in boot.hosts]
+    named = [n for n, boot in enumerate(state.boots) if own.likely_host in boot.hosts]
     overlapping = [n for n, boot in enumerate(state.boots) if boot.overlaps(own.span)]
     if len(overlapping) > 1 and not own.host:
         pids = {process.pid for process in own.trace.processes}

@@ -18,6 +18,7 @@ _PEEK = 1 << 16
 _TRACE_TAG = 0x0A  # the first byte of a Perfetto trace: field 1 of Trace
 _ROCPROFV3_ROOT = b'"rocprofiler-sdk-tool"'
 _AGENTS = "agent_info.csv"
+_OF_PYTORCH = (b'"schemaVersion"', b'"deviceProperties"', b'"baseTimeNanoseconds"')
 _MUCH_MEMORY = 2 << 30
 
 
@@ -148,7 +149,13 @@ def _known(path: Path, head: bytes) -> Input | None:
 def _of_folder(folder: Path, notes: list[str]) -> list[tuple[Path, Input]]:
     """Return the inputs in a folder; what one run wrote in several formats once."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
-    known = [(path, kind) for path in files if (kind := _known_of_folder(path)) is not None]
+    known = []
+    for path in files:
+        kind = _known_of_folder(path)
+        if kind is not None and _may_be_ours(path, kind):
+            notes.append(f"{path} is passed over: it may be ktrace's own; name it to merge it")
+        elif kind is not None:
+            known.append((path, kind))
     if not known:
         raise KtraceError(
             f"cannot merge {folder}",
@@ -157,11 +164,15 @@ def _of_folder(folder: Path, notes: list[str]) -> list[tuple[Path, Input]]:
         )
     formats: dict[tuple[Path, str], set[Input]] = {}
     for path, kind in known:
-        formats.setdefault(_run_of(path, kind), set()).add(kind)
+        if not path.name.endswith(_AGENTS):
+            formats.setdefault(_run_of(path, kind), set()).add(kind)
     kept = []
     for path, kind in known:
-        best = min(formats[_run_of(path, kind)], key=_rank)
-        if _rank(kind) > _rank(best):
+        own = formats.get(_run_of(path, kind))
+        best = min(own, key=_rank) if own else kind
+        if own is None:
+            notes.append(f"{path} is passed over: there is nothing that it tells of")
+        elif _rank(kind) > _rank(best):
             notes.append(f"{path} is passed over: the {best.value} beside it tells the same")
         else:
             kept.append((path, kind))
@@ -191,6 +202,14 @@ def _known_of_folder(path: Path) -> Input | None:
         # Settings and tables are JSON, too.
         return None
     return kind
+
+
+def _may_be_ours(path: Path, kind: Input) -> bool:
+    """Tell whether a trace in a folder may be what `ktrace decode` or `merge` wrote there."""
+    if kind is Input.PERFETTO:
+        return not path.name.endswith("results.pftrace")
+    is_pytorch = any(key in _head(path) for key in _OF_PYTORCH)
+    return kind is Input.CHROME_JSON and not (is_pytorch or ".pt.trace.json" in path.name)
 
 
 def inputs_of(found: Sequence[Found], kind: Input) -> Iterator[Found]:

@@ -70,6 +70,11 @@ class TraceInput:
         return next((p.host for p in self.trace.processes if p.host), "")
 
     @property
+    def likely_host(self) -> str:
+        """Name of the host; else of its folder, which rocprofv3 calls like the host by default."""
+        return self.host or self.trace.path.parent.name
+
+    @property
     def span(self) -> tuple[int, int] | None:
         """From its first slice's begin to its last one's end, on its own clock."""
         slices = self.trace.slices

@@ -29,20 +29,25 @@ from ktrace_cli.importers.kineto_places import (
     main_process,
     rank_of,
 )
+from ktrace_cli.progress import Advance, part_of, unwatched
 
 Ints = NDArray[np.int64]
 
 _FILE_NAME = re.compile(r"(?P<host>.+)_\d+\.\d+\.pt\.trace\.json")
 _EPOCH_NS = 10**18  # 2001: what is later counts from 1970, no machine has been up so long
 _LARGEST = 1 << 62
+# Shares of the time that reading takes.
+_PARSING, _SORTING = 0.2, 0.4
+_EVENTS_PER_STEP = 20_000
 
 
-def read_kineto(data: bytes, path: Path) -> HostTrace:
+def read_kineto(data: bytes, path: Path, advance: Advance = unwatched) -> HostTrace:
     """Read a Chrome trace.
 
     Args:
         data: the file's content, decompressed.
         path: where it is from.
+        advance: is told how far it is.
 
     Raises:
         KtraceError: it is no JSON.
@@ -52,8 +57,10 @@ def read_kineto(data: bytes, path: Path) -> HostTrace:
         data = with_exact_times(data)
     document = parse_json(data, path, builder.repairs)
     del data  # as large as a tenth of all that is to come
+    advance(_PARSING)
     header = dict(document) if isinstance(document, Mapping) else {}
-    events = sort_events(_drain(header.pop("traceEvents", document)), builder.repairs)
+    drained = _drain(header.pop("traceEvents", document), part_of(advance, _SORTING))
+    events = sort_events(drained, builder.repairs)
     base = header.get("baseTimeNanoseconds", 0)
     base = base if isinstance(base, int) and 0 <= base < _LARGEST else 0
     clock = _clock(events.rows, base)
@@ -62,16 +69,20 @@ def read_kineto(data: bytes, path: Path) -> HostTrace:
     trace = builder.build(Source(path, _format(header), clock))
     for column in ("begin_ns", "end_ns"):
         trace.slices[column] += base
+    advance(1 - _PARSING - _SORTING)
     return trace
 
 
-def _drain(events: Any) -> Iterator[Any]:
+def _drain(events: Any, advance: Advance) -> Iterator[Any]:
     """Yield events in order; each is let go of at once, as there may be millions."""
     if not isinstance(events, list):
         return
     events.reverse()
+    count = len(events)
     while events:
         yield events.pop()
+        if len(events) % _EVENTS_PER_STEP == 0:
+            advance(min(_EVENTS_PER_STEP, count) / count)
 
 
 def _format(header: Mapping[str, Any]) -> str:

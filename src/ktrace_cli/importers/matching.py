@@ -62,8 +62,11 @@ def match_all(
 ) -> dict[tuple[int, int], Match]:
     """Match each recording with each trace that may be of its process; keys are their numbers."""
     found = {}
+    hosts = {recording.host for recording in recordings} - {""}
     for number, recording in enumerate(recordings):
         for other, trace in enumerate(traces):
+            if trace.likely_host in hosts and trace.likely_host != recording.host:
+                continue
             places = (alignment.recordings[number], alignment.traces[other])
             if (one := match(recording, trace, places)) is not None:
                 found[number, other] = one
@@ -84,7 +87,7 @@ def match(
     if ours.machine != theirs.machine or not _may_be_one_process(recording, trace.trace):
         return None
     timeline = recording.timeline
-    kernels = _candidates(timeline, trace.trace, theirs.shift_ns)
+    kernels = _candidates(recording, trace.trace, theirs.shift_ns)
     begin = timeline.dispatches["begin_ns"] + ours.shift_ns
     end = timeline.dispatches["end_ns"] + ours.shift_ns
     found = np.full(len(timeline.dispatches), NONE, np.int64)
@@ -115,12 +118,16 @@ def _may_be_one_process(recording: RecordingInput, trace: HostTrace) -> bool:
     return not pids or not recording.pid or recording.pid in pids
 
 
-def _candidates(timeline: Timeline, trace: HostTrace, shift_ns: int) -> dict[int, _Kernels]:
-    """Return for each of our kernels the slices that are called like it."""
+def _candidates(recording: RecordingInput, trace: HostTrace, shift_ns: int) -> dict[int, _Kernels]:
+    """Return for each of our kernels the slices of our process that are called like it."""
+    pids = np.array([trace.processes[track.process].pid for track in trace.tracks], np.int64)
     rows = trace.kernels
+    of_slice = pids[trace.slices["track"][rows]]
+    if recording.pid:
+        rows = rows[(of_slice == recording.pid) | (of_slice == 0)]
     names = trace.slices["name"][rows]
     found = {}
-    for number, kernel in enumerate(timeline.kernels):
+    for number, kernel in enumerate(recording.timeline.kernels):
         alike = [
             name
             for name in np.unique(names).tolist()

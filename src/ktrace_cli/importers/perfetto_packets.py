@@ -16,11 +16,14 @@ from ktrace_cli.importers.protobuf_fields import (
     fields,
     signed,
 )
+from ktrace_cli.progress import Advance, unwatched
 
 BEGIN, END, INSTANT = 1, 2, 3
 _BOOTTIME = 6
+_BYTES_PER_STEP = 1 << 19
 _FIRST_OWN_CLOCK = 64
 _CLEARED = 1
+_COMPRESSED = 50
 _CATEGORIES, _NAMES, _ARGUMENT_NAMES, _ARGUMENT_TEXTS = 1, 2, 3, 29
 _DROPPED = (3, 18, 19)  # of BufferStats: chunks overwritten, chunks discarded, packets lost
 
@@ -82,19 +85,28 @@ class PacketReader:
     _sequences: dict[int, _Sequence] = field(default_factory=dict)
     _clocks: dict[int, _Clock] = field(default_factory=dict)
 
-    def events(self, trace: bytes) -> Iterator[Event]:
+    def events(self, trace: bytes, advance: Advance = unwatched) -> Iterator[Event]:
         """Yield the track events of a trace; a torn end is counted."""
+        read = told = 0
         for number, packet in _whole_fields(trace, self.repairs):
-            if number == 1:
-                try:
-                    yield from self._packet(as_bytes(packet))
-                except (MalformedError, zlib.error):
-                    self.repairs["malformed_rows"] += 1
+            if number != 1:
+                continue
+            try:
+                yield from self._packet(as_bytes(packet))
+                read += len(as_bytes(packet))
+            except (MalformedError, zlib.error):
+                self.repairs["malformed_rows"] += 1
+            if read - told > _BYTES_PER_STEP:
+                advance((read - told) / len(trace))
+                told = read
 
-    def _packet(self, data: bytes) -> Iterator[Event]:
+    def _packet(self, data: bytes, depth: int = 0) -> Iterator[Event]:
         packet = dict(fields(data))
-        if 50 in packet:  # compressed_packets
-            yield from self.events(zlib.decompress(as_bytes(packet[50])))
+        if _COMPRESSED in packet:
+            if depth:
+                raise MalformedError("compressed packets are in compressed packets")
+            for _, inner in fields(zlib.decompress(as_bytes(packet[_COMPRESSED]))):
+                yield from self._packet(as_bytes(inner), depth + 1)
             return
         sequence = self._sequences.setdefault(as_number(packet.get(10, 0)), _Sequence())
         if as_number(packet.get(13, 0)) & _CLEARED or as_number(packet.get(41, 0)):

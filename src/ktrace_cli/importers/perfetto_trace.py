@@ -13,11 +13,13 @@ from ktrace_cli.errors import KtraceError
 from ktrace_cli.importers.builder import Builder, Source
 from ktrace_cli.importers.host_trace import Clock, HostTrace, HostTrack, Kind
 from ktrace_cli.importers.perfetto_packets import BEGIN, END, INSTANT, Event, PacketReader
+from ktrace_cli.progress import Advance, part_of, unwatched
 
 Ints = NDArray[np.int64]
 
 _KIND_BY_CATEGORY = {"kernel_dispatch": Kind.KERNEL, "memory_copy": Kind.COPY}
 _LARGEST = (1 << 63) - 1
+_PACKETS = 0.7  # share of the time that reading takes
 
 
 class _Slices:
@@ -56,15 +58,20 @@ class _Slices:
                 repairs("unclosed")
 
 
-def read_perfetto(data: bytes, path: Path) -> HostTrace:
+def read_perfetto(data: bytes, path: Path, advance: Advance = unwatched) -> HostTrace:
     """Read a Perfetto trace.
+
+    Args:
+        data: the file's content, decompressed.
+        path: where it is from.
+        advance: is told how far it is.
 
     Raises:
         KtraceError: it is none.
     """
     builder = Builder()
     reader = PacketReader(builder.repairs)
-    events = list(reader.events(data))
+    events = list(reader.events(data, part_of(advance, _PACKETS)))
     if not events and not reader.tracks:
         raise KtraceError(
             f"cannot read {path}", why="it holds no track and no event of a Perfetto trace"
@@ -80,6 +87,7 @@ def read_perfetto(data: bytes, path: Path) -> HostTrace:
     slices.finish(count)
     rows = _add(builder, reader, slices)
     _add_flows(builder, slices.events, rows)
+    advance(1 - _PACKETS)
     builder.repairs["recorder_losses"] += reader.dropped
     return builder.build(Source(path, "Perfetto trace", Clock.BOOTTIME))
 

@@ -14,6 +14,13 @@ from ktrace_cli.units import counted, format_duration
 Matches = Mapping[tuple[int, int], Match]
 
 
+def sentences_on_repairs(traces: Sequence[TraceInput]) -> tuple[list[str], list[str]]:
+    """Return what else is to be known of traces, and what is missing, repaired or assumed."""
+    notes = [f"{one.trace.path}: {note}" for one in traces for note in one.trace.notes]
+    repairs = [f"{t.trace.path}: {line}" for t in traces for line in t.trace.repairs.sentences()]
+    return notes, repairs
+
+
 def losses_of(recordings: Sequence[RecordingInput], traces: Sequence[TraceInput]) -> int:
     """Return how many kinds of things are missing, damaged or repaired."""
     own = sum(len(recording.timeline.losses.counted()) for recording in recordings)

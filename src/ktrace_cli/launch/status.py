@@ -97,7 +97,7 @@ def read_statuses(folder: Path) -> list[ProcessStatus]:
             continue
         row = np.frombuffer(raw, layout.STATUS, count=1)[0]
         if row["magic"] == layout.STATUS_MAGIC and row["size"] == layout.STATUS.itemsize:
-            statuses.append(_status(row))
+            statuses.append(status_of(row))
     return statuses
 
 
@@ -106,7 +106,8 @@ def _process_order(path: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in path.stem.split(".") if part.isdigit())
 
 
-def _status(row: np.void) -> ProcessStatus:
+def status_of(row: np.void) -> ProcessStatus:
+    """Return what a layout.STATUS says."""
     counts, flags = row["counts"], int(row["flags"])
     output = _text(row["output"])
     return ProcessStatus(

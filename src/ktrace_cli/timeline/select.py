@@ -25,6 +25,8 @@ class Selection:
     """Shell patterns for names, mangled or not."""
     dispatches: Sequence[int] = ()
     """Numbers of traced launches."""
+    launches: Sequence[range] = ()
+    """Numbers among all launches of the process, ascending and without overlap."""
     blocks: Sequence[Axis] = ()
     """Workgroups by x, y and z; axes that are not named have no limit."""
     waves: Sequence[range] = ()
@@ -41,7 +43,10 @@ class Selection:
     @property
     def is_everything(self) -> bool:
         """Whether nothing is left out."""
-        wanted = (self.kernels, self.dispatches, self.blocks, self.waves, self.xcds)
+        wanted = (
+            *(self.kernels, self.dispatches, self.launches),
+            *(self.blocks, self.waves, self.xcds),
+        )
         return not (any(wanted) or self.has_window or self.limit)
 
     @property
@@ -177,6 +182,8 @@ def _selected(timeline: Timeline, selection: Selection) -> Flags:
         keep &= np.array(is_wanted, np.bool_)[dispatches["kernel"]][waves["dispatch"]]
     if selection.dispatches:
         keep &= np.isin(dispatches["number"], selection.dispatches)[waves["dispatch"]]
+    if selection.launches:
+        keep &= _is_between(dispatches["launch"], selection.launches)[waves["dispatch"]]
     for number, axis in enumerate(selection.blocks):
         block = waves["block"][:, number].astype(np.int64)
         keep &= (block >= axis.low) & (block < axis.high)
@@ -194,6 +201,13 @@ def _selected(timeline: Timeline, selection: Selection) -> Flags:
 def _is_in(numbers: Columns, ranges: Sequence[range]) -> Flags:
     inside = [(numbers >= each.start) & (numbers < each.stop) for each in ranges]
     return np.asarray(np.any(inside, axis=0), np.bool_)
+
+
+def _is_between(numbers: Columns, ranges: Sequence[range]) -> Flags:
+    """Tell which numbers are in any of many ranges, ascending and without overlap."""
+    bounds = [bound for each in ranges for bound in (each.start, each.stop)]
+    place = np.searchsorted(np.array(bounds, np.uint64), numbers, "right")
+    return np.asarray(place % 2 == 1, np.bool_)
 
 
 def _text(numbers: range) -> str:

@@ -59,30 +59,17 @@ def parse_recording(data: Bytes, path: Path, advance: Advance = unwatched) -> Re
     Raises:
         TraceFileError: as read_recording.
     """
-    version, begin = _read_file_header(data, path)
+    version, begin = read_file_header(data, path)
     scan = scan_chunks(data, begin, advance)
-    contents = _Contents(path)
+    contents = Contents(path)
     for chunk in scan.chunks:
         contents.add(chunk)
     forget(data)
-    return Recording(
-        path=path,
-        version=version,
-        process=contents.process.get(0),
-        devices=contents.devices,
-        code_objects=contents.code_objects,
-        kernels=contents.kernels,
-        dispatches=tuple(contents.dispatches[n] for n in sorted(contents.dispatches)),
-        clocks=np.array(contents.clocks, layout.CLOCK),
-        losses=tuple(contents.losses),
-        end=contents.end.get(0),
-        damage=_damage(scan, contents),
-        data=data,
-    )
+    return contents.recording(version, _damage(scan, contents), data)
 
 
 @dataclass
-class _Contents:
+class Contents:
     """The records of a file while its chunks are read."""
 
     path: Path
@@ -112,6 +99,23 @@ class _Contents:
             else:
                 self.damaged_chunks += 1
 
+    def recording(self, version: tuple[int, int], damage: Damage, data: Bytes) -> Recording:
+        """Return all that was read."""
+        return Recording(
+            path=self.path,
+            version=version,
+            process=self.process.get(0),
+            devices=self.devices,
+            code_objects=self.code_objects,
+            kernels=self.kernels,
+            dispatches=tuple(self.dispatches[n] for n in sorted(self.dispatches)),
+            clocks=np.array(self.clocks, layout.CLOCK),
+            losses=tuple(self.losses),
+            end=self.end.get(0),
+            damage=damage,
+            data=data,
+        )
+
     def _skip_unknown(self, chunk: Chunk) -> None:
         if not chunk.flags & ChunkFlag.SKIPPABLE:
             raise TraceFileError(
@@ -122,47 +126,47 @@ class _Contents:
             )
         self.unknown_chunks += 1
 
-    def read_process(self, payload: memoryview) -> None:
+    def _read_process(self, payload: memoryview) -> None:
         _add_once(self.process, 0, records.parse_process(payload))
 
-    def read_device(self, payload: memoryview) -> None:
+    def _read_device(self, payload: memoryview) -> None:
         device = records.parse_device(payload)
         _add_once(self.devices, device.device, device)
 
-    def read_code_object(self, payload: memoryview) -> None:
+    def _read_code_object(self, payload: memoryview) -> None:
         code_object = records.parse_code_object(payload)
         _add_once(self.code_objects, code_object.code_object, code_object)
 
-    def read_kernel(self, payload: memoryview) -> None:
+    def _read_kernel(self, payload: memoryview) -> None:
         kernel = records.parse_kernel(payload)
         _add_once(self.kernels, kernel.kernel, kernel)
 
-    def read_dispatch(self, payload: memoryview) -> None:
+    def _read_dispatch(self, payload: memoryview) -> None:
         dispatch = records.parse_dispatch(payload)
         before = self.dispatches.get(dispatch.number)
         if before is not None and before.is_unfinished:
             del self.dispatches[dispatch.number]  # what was written later knows more
         _add_once(self.dispatches, dispatch.number, dispatch)
 
-    def read_clock(self, payload: memoryview) -> None:
+    def _read_clock(self, payload: memoryview) -> None:
         self.clocks.append(records.parse_clock(payload))
 
-    def read_loss(self, payload: memoryview) -> None:
+    def _read_loss(self, payload: memoryview) -> None:
         self.losses.append(records.parse_loss(payload))
 
-    def read_end(self, payload: memoryview) -> None:
+    def _read_end(self, payload: memoryview) -> None:
         _add_once(self.end, 0, records.parse_end(payload))
 
 
-_READER_BY_TYPE: dict[int, Callable[[_Contents, memoryview], None]] = {
-    ChunkType.PROCESS: _Contents.read_process,
-    ChunkType.DEVICE: _Contents.read_device,
-    ChunkType.CODE_OBJECT: _Contents.read_code_object,
-    ChunkType.KERNEL: _Contents.read_kernel,
-    ChunkType.DISPATCH: _Contents.read_dispatch,
-    ChunkType.CLOCK: _Contents.read_clock,
-    ChunkType.LOSS: _Contents.read_loss,
-    ChunkType.END: _Contents.read_end,
+_READER_BY_TYPE: dict[int, Callable[[Contents, memoryview], None]] = {
+    ChunkType.PROCESS: Contents._read_process,
+    ChunkType.DEVICE: Contents._read_device,
+    ChunkType.CODE_OBJECT: Contents._read_code_object,
+    ChunkType.KERNEL: Contents._read_kernel,
+    ChunkType.DISPATCH: Contents._read_dispatch,
+    ChunkType.CLOCK: Contents._read_clock,
+    ChunkType.LOSS: Contents._read_loss,
+    ChunkType.END: Contents._read_end,
 }
 
 
@@ -172,7 +176,7 @@ def _add_once(record_by_index: dict[int, _T], index: int, record: _T) -> None:
     record_by_index[index] = record
 
 
-def _damage(scan: Scan, contents: _Contents) -> Damage:
+def _damage(scan: Scan, contents: Contents) -> Damage:
     return Damage(
         torn_bytes=scan.torn_bytes,
         skipped_bytes=scan.skipped_bytes,
@@ -184,8 +188,12 @@ def _damage(scan: Scan, contents: _Contents) -> Damage:
     )
 
 
-def _read_file_header(data: Bytes, path: Path) -> tuple[tuple[int, int], int]:
-    """Return the version and the offset of the first chunk."""
+def read_file_header(data: Bytes, path: Path) -> tuple[tuple[int, int], int]:
+    """Return the version and the offset of the first chunk.
+
+    Raises:
+        TraceFileError: as read_recording.
+    """
     magic = data[: len(layout.FILE_MAGIC)]
     if magic != layout.FILE_MAGIC:
         raise _no_recording(data, path)

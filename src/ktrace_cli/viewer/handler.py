@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -10,12 +11,11 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
-from urllib.parse import urlsplit
 
 from ktrace_cli.viewer.ranges import parse_range
 
 HOST = "127.0.0.1"
-_HOSTS = (HOST, "localhost")
+_OWN_HOST = re.compile(r"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?")  # of HOST, and any tunnel's port
 _PIECE = 1 << 20
 _TYPES = {
     ".css": "text/css",
@@ -89,7 +89,7 @@ class Handler(BaseHTTPRequestHandler):
 
     @property
     def _name(self) -> str:
-        return urlsplit(self.path).path
+        return self.path.partition("?")[0]
 
     @property
     def _is_trace(self) -> bool:
@@ -98,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
     @property
     def _is_for_this_machine(self) -> bool:
         """Tell whether the browser believes so: another host's name may be made to lead here."""
-        return urlsplit(f"//{self.headers.get('Host', '')}").hostname in _HOSTS
+        return _OWN_HOST.fullmatch(self.headers.get("Host", "")) is not None
 
     def _answer(self, *, with_content: bool) -> None:
         site = self._watcher.site

@@ -15,7 +15,12 @@
 
 // The sources of an instruction and its local result row never overlap: results reach registers only in
 // commit, after the loop.
+#ifdef __clang__
+// Its pragma for this would also let it change the order of additions.
+#define KTRACE_EACH_LANE(l) for (unsigned l = 0; l < lanes; ++l)
+#else
 #define KTRACE_EACH_LANE(l) _Pragma("GCC ivdep") for (unsigned l = 0; l < lanes; ++l)
+#endif
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 

@@ -1,0 +1,1 @@
+"""Two sides of runs to a verdict: which phases became slower."""

@@ -1,0 +1,75 @@
+"""Whether runs are fit to be a baseline together, and how much they differ among themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ktrace_cli.analysis.compare.center import center, noise_of
+from ktrace_cli.analysis.compare.comparable import differences_of_runs, losses_of_runs
+from ktrace_cli.analysis.compare.judging import choose_level
+from ktrace_cli.analysis.compare.profile import PhaseId, RunProfile
+from ktrace_cli.analysis.compare.sides import KernelSide, pair_kernels
+from ktrace_cli.errors import ExitStatus, KtraceError
+from ktrace_cli.model import Losses
+
+
+@dataclass(frozen=True)
+class Noise:
+    """By how much one more run may differ from those of a baseline."""
+
+    kernel: str
+    phase: str
+    part: float
+    """Of the time."""
+
+
+def check_runs(runs: Sequence[RunProfile], *, allow_loss: bool) -> None:
+    """Refuse runs that are no baseline.
+
+    Raises:
+        KtraceError: they are of different devices or units, empty, or not complete.
+    """
+    for reason in differences_of_runs(runs[:1], runs[1:]):
+        raise KtraceError(
+            "these runs are not one baseline",
+            why=reason.text,
+            fix="record all of them alike",
+            status=ExitStatus.NOT_COMPARABLE,
+        )
+    for run in runs:
+        if not run.kernels:
+            raise KtraceError(
+                f"{run.name} is no run to compare with",
+                why="it has no traced launch",
+                fix="record a program that launches annotated kernels",
+            )
+        losses = losses_of_runs([run])
+        if losses and not allow_loss:
+            known = {name: losses[name] for name in losses if hasattr(Losses, name)}
+            raise KtraceError(
+                f"{run.name} is not complete",
+                why="; ".join(Losses(**known).sentences()),
+                fix="record it again without loss, or `--allow-loss`",
+                status=ExitStatus.LOSS,
+            )
+
+
+def find_noise(runs: Sequence[RunProfile]) -> list[Noise]:
+    """Return what each phase differs by between runs, most first; [] for a single run."""
+    found = []
+    for pair in pair_kernels(runs, runs[:0], by_shape=True):
+        if pair.base is None:
+            continue
+        shown = f" ({pair.shape})" if pair.shape else ""
+        for id_ in dict.fromkeys(i for p in pair.base.profiles for i in p.phases):
+            part = _noise(pair.base, id_)
+            if part is not None:
+                found.append(Noise(f"{pair.name}{shown}", id_.name, part))
+    return sorted(found, key=lambda noise: -noise.part)
+
+
+def _noise(side: KernelSide, id_: PhaseId) -> float | None:
+    level, _ = choose_level(side, side, 1)
+    runs = [center(values) for values in side.values_by_run(id_, level)]
+    return noise_of(runs) if len(runs) > 1 and min(runs) > 0 else None

@@ -1,0 +1,248 @@
+"""A comparison as headings, sentences and tables; its first line is the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ktrace_cli.analysis.compare.profile import LAUNCH_TIME, PhaseId
+from ktrace_cli.analysis.compare.results import (
+    Comparison,
+    Difference,
+    KernelComparison,
+    Reason,
+    Renamed,
+    Row,
+    Side,
+    Status,
+    Verdict,
+)
+from ktrace_cli.analysis.report import Block, Column, Heading, Line, Name, Table, Text
+from ktrace_cli.units import counted, format_time
+
+_NOTES = {
+    Status.UNPROVEN: "not significant: chance alone gives such differences too often (test of Mann"
+    " and Whitney at 5 %, corrected for the number of phases)",
+    Status.WITHIN_NOISE: "within the noise: runs of one side differ as much among themselves",
+    Status.BELOW_FLOOR: "below the floor: the change is shorter than two ticks of the clock tell",
+    Status.TOO_FEW: "too few to tell: more than allowed, but so few units show nothing",
+    Status.SLOWER: "slower: no `--fail-on` is about it",
+}
+_CHANGED = (Status.REGRESSED, Status.TOO_FEW, Status.SLOWER, Status.FASTER)
+_RATHER_AS_FACTOR = 10
+
+
+def write_comparison(result: Comparison, top: int) -> list[Block]:
+    """Return all that a comparison says.
+
+    Args:
+        result: what to tell.
+        top: most rows of a table, and kernels; 0: all.
+    """
+    blocks: list[Block] = [Line(verdict_line(result))]
+    blocks += [Line(("try: ", reason.fix), indent=2) for reason in _distinct_fixes(result.reasons)]
+    blocks += _sides(result)
+    blocks += [Line(("allowed: ", *_names(reason.text))) for reason in result.allowed]
+    blocks += _kernels_of_one_side(result)
+    shown = result.kernels[:top] if top else result.kernels
+    for kernel in shown:
+        blocks += _kernel(kernel, result.unit, top)
+    if more := len(result.kernels) - len(shown):
+        blocks.append(Heading((f"and {counted(more, 'more kernel')} (`--top 0` shows all)",)))
+    return blocks
+
+
+def verdict_line(result: Comparison) -> Text:
+    """Say what came out, in one sentence that needs no other."""
+    if result.verdict is Verdict.NOT_COMPARABLE:
+        first = result.reasons[0]
+        more = f" (and {len(result.reasons) - 1:,} more)" if len(result.reasons) > 1 else ""
+        what = "NOT DECIDED" if first.kind is Difference.FEW else "NOT COMPARABLE"
+        return (f"{what}: ", *_names(first.text), more)
+    phases = counted(len(result.rows()), "phase")
+    faster = len(result.rows(Status.FASTER))
+    also = f"; {counted(faster, 'phase')} became faster" if faster else ""
+    regressed = result.rows(Status.REGRESSED)
+    if not regressed:
+        return (f"PASSED: none of {phases} became slower than allowed", *_limits(result), also)
+    kernel, row = regressed[0]
+    times = _both(*(format_time(side.wave_ns, result.unit) for side in (row.base, row.new)))
+    unit = "launch" if row.id == LAUNCH_TIME else "wave"
+    which = ": " if len(regressed) == 1 else ", first of all "
+    return (
+        f"REGRESSED: {len(regressed):,} of {phases} became slower than allowed{which}",
+        *(Name(row.id.name), " of ", Name(kernel.name)),
+        f" {_change(row)} ({times} per {unit}){also}",
+    )
+
+
+def _limits(result: Comparison) -> Text:
+    rules: list[str | Name] = []
+    for rule in result.rules:
+        rules += [", " if rules else " (", Name(rule)]
+    return (*rules, ")")
+
+
+def _distinct_fixes(reasons: Sequence[Reason]) -> list[Reason]:
+    return list({reason.fix: reason for reason in reasons}.values())
+
+
+def _names(text: str) -> Text:
+    """Take what is in backticks as names."""
+    parts = text.split("`")
+    return tuple(Name(part) if place % 2 else part for place, part in enumerate(parts) if part)
+
+
+def _sides(result: Comparison) -> Iterator[Line]:
+    for reason in result.reasons[1:]:
+        yield Line(("also: ", *_names(reason.text)))
+    for title, side in (("base", result.base), ("new", result.new)):
+        yield Line((f"{title}: ", *_runs(side)))
+
+
+def _runs(side: Side) -> Text:
+    names: list[str | Name] = []
+    for name in side.runs[:4]:
+        names += [", " if names else "", Name(name)]
+    more = f" and {len(side.runs) - 4:,} more" if len(side.runs) > 4 else ""
+    times = "modelled times (software device)" if side.is_modelled else "measured times"
+    return (*names, f"{more}; {counted(len(side.runs), 'run')}, {times}")
+
+
+def _kernels_of_one_side(result: Comparison) -> Iterator[Line]:
+    renamed = {one.base: one for one in result.renamed_kernels}
+    for name in result.vanished_kernels:
+        yield Line(("kernel ", Name(name), " ran on the base side only", *_maybe(renamed, name)))
+    for name in result.added_kernels:
+        yield Line(("kernel ", Name(name), " ran on the new side only"))
+
+
+def _maybe(renamed: Mapping[str, Renamed], name: str) -> Text:
+    if name not in renamed:
+        return ()
+    return ("; maybe it is ", Name(renamed[name].new), f" now: {renamed[name].why}")
+
+
+def _kernel(kernel: KernelComparison, unit: str, top: int) -> Iterator[Block]:
+    shape = f" ({kernel.shape})" if kernel.shape and kernel.has_other_shapes else ""
+    yield Heading((Name(kernel.name), shape, ": ", _compared(kernel)))
+    shown = kernel.rows[:top] if top else kernel.rows
+    fields = _fields(kernel, shown, unit)
+    rows = tuple(tuple(field.value(row) for field in fields) for row in shown)
+    yield Table(tuple(field.column for field in fields), rows)
+    if more := len(kernel.rows) - len(shown):
+        yield Line((f"and {counted(more, 'more phase')} (`--top 0` shows all)",))
+    statuses = {row.status for row in shown}
+    for status, note in _NOTES.items():
+        if status in statuses:
+            yield Line((note,))
+    yield from _phases_of_one_side(kernel)
+
+
+def _compared(kernel: KernelComparison) -> str:
+    what = "launches" if kernel.level == "launch" else f"{kernel.level}s"
+    sizes = f"{kernel.base_sampled:,} {what} with {kernel.new_sampled:,}"
+    is_drawn = kernel.base_sampled < kernel.base_units or kernel.new_sampled < kernel.new_units
+    drawn = f", drawn from {kernel.base_units:,} and {kernel.new_units:,}" if is_drawn else ""
+    if kernel.level == "launch":
+        return f"compared {sizes}{drawn}"
+    launches = f"{kernel.base_launches:,} and {kernel.new_launches:,}"
+    return f"compared {sizes}{drawn}, as launches are too few ({launches})"
+
+
+def _phases_of_one_side(kernel: KernelComparison) -> Iterator[Line]:
+    renamed = {one.base: one for one in kernel.renamed}
+    for id_ in kernel.vanished:
+        maybe = _maybe(renamed, id_.name)
+        yield Line(("vanished: ", *_phase(id_), " is not in the new code", *maybe))
+    for id_ in kernel.added:
+        yield Line(("new: ", *_phase(id_), " is not in the base's code"))
+    for id_ in kernel.stopped:
+        yield Line((*_phase(id_), " did not run on the new side; its code is there"))
+    for id_ in kernel.started:
+        yield Line((*_phase(id_), " did not run on the base side; its code is there"))
+
+
+def _phase(id_: PhaseId) -> Text:
+    return (Name(id_.name), " on lane ", Name(id_.lane)) if id_.lane else (Name(id_.name),)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A column, and what is in it."""
+
+    column: Column
+    value: Callable[[Row], str]
+
+
+def _fields(kernel: KernelComparison, rows: Sequence[Row], unit: str) -> list[_Field]:
+    fields = [_Field(Column("phase", is_number=False, is_name=True), lambda row: row.id.name)]
+    if any(row.id.lane for row in rows):
+        lane = Column("lane", is_number=False, is_name=True, drop=3)
+        fields.append(_Field(lane, lambda row: row.id.lane))
+    fields += [
+        _Field(
+            Column("base", note=_note_on_times(rows, kernel)),
+            lambda row: format_time(row.base.wave_ns, unit),
+        ),
+        _Field(Column("new"), lambda row: format_time(row.new.wave_ns, unit)),
+        _Field(Column("change"), _change),
+        _Field(Column("result", is_number=False), _result),
+        _Field(Column("count per wave", drop=2), _count),
+        _Field(Column("each", drop=4), lambda row: _each(row, unit)),
+        _Field(Column("each, self", drop=6), lambda row: _each_self(row, unit)),
+    ]
+    if any(row.noise is not None for row in rows):
+        fields.append(_Field(Column("noise", drop=5), _noise))
+    if any(row.p is not None for row in rows):
+        fields.append(_Field(Column("p", drop=7), _p))
+    return fields
+
+
+def _note_on_times(rows: Sequence[Row], kernel: KernelComparison) -> str:
+    many = "launches" if kernel.level == "launch" else f"{kernel.level}s"
+    has_launch = any(row.id == LAUNCH_TIME for row in rows)
+    launch = f", and in {LAUNCH_TIME.name} that of a launch" if has_launch else ""
+    return (
+        f"base, new: time that a wave spends in the phase{launch}, over {many} without the fastest"
+        " and the slowest tenth"
+    )
+
+
+def _change(row: Row) -> str:
+    if row.change is None:
+        return "from nothing" if row.change_ns else "0.0 %"
+    if row.change >= _RATHER_AS_FACTOR:
+        return f"x {1 + row.change:,.0f}"
+    return f"{100 * row.change:+.1f} %" if abs(row.change) >= 0.0005 else "0.0 %"
+
+
+def _result(row: Row) -> str:
+    limit = f" ({row.limit.rpartition('>')[2]})" if row.status is Status.REGRESSED else ""
+    return f"{row.status.value.upper() if limit else row.status.value}{limit}"
+
+
+def _count(row: Row) -> str:
+    return _both(f"{row.base.count_per_wave:.4g}", f"{row.new.count_per_wave:.4g}")
+
+
+def _each(row: Row, unit: str) -> str:
+    return _both(format_time(row.base.mean_ns, unit), format_time(row.new.mean_ns, unit))
+
+
+def _each_self(row: Row, unit: str) -> str:
+    return _both(format_time(row.base.self_mean_ns, unit), format_time(row.new.self_mean_ns, unit))
+
+
+def _both(base: str, new: str) -> str:
+    return base if base == new else f"{base} -> {new}"
+
+
+def _noise(row: Row) -> str:
+    return "" if row.noise is None else f"{100 * row.noise:.1f} %"
+
+
+def _p(row: Row) -> str:
+    if row.p is None:
+        return ""
+    return "< 0.001" if row.p < 0.001 else f"{row.p:.3f}"

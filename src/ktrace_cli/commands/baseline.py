@@ -1,0 +1,92 @@
+"""`ktrace baseline`: keep of runs what later ones are compared with."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ktrace_cli import console
+from ktrace_cli.analysis.compare.baseline import check_runs, find_noise
+from ktrace_cli.analysis.compare.baseline_file import write_baseline
+from ktrace_cli.analysis.compare.profile import RunProfile
+from ktrace_cli.analysis.compare.sides import only_kernels
+from ktrace_cli.commands.comparing import KernelOption, UnitOption, list_files, load_runs, unit_of
+from ktrace_cli.export.output import compressed, open_output
+from ktrace_cli.units import counted
+
+_FEW_RUNS = 5
+RunsArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RUN...",
+        help="Recordings of the same program on the same device, or folders of them.",
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="The baseline to write; .gz at its end compresses; - is stdout.",
+        show_default=False,
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")]
+LossOption = Annotated[bool, typer.Option("--allow-loss", help="Keep runs that lack something.")]
+
+
+def baseline(
+    runs: RunsArgument,
+    output: OutputOption,
+    kernel: KernelOption = None,
+    unit: UnitOption = None,
+    allow_loss: LossOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Keep what RUNS measured, to compare later runs with.
+
+    Five runs or more tell how much runs differ although nothing has changed.
+    """
+    files = list_files(runs)
+    loaded = load_runs(files, unit or unit_of(files))
+    loaded = only_kernels(loaded, kernel) if kernel else loaded
+    found = [run for profiles in loaded for run in profiles]
+    check_runs(found, allow_loss=allow_loss)
+    packed = compressed if output.suffix == ".gz" else nullcontext
+    with open_output(output, may_replace=force) as out, packed(out) as stream:
+        stream.write(write_baseline(found, _release()))
+    _tell(found, output)
+
+
+def _tell(runs: list[RunProfile], output: Path) -> None:
+    kernels = len({kernel.name for run in runs for kernel in run.kernels})
+    noise = find_noise(runs)
+    console.say(
+        f"kept {counted(len(runs), 'run')} of {counted(kernels, 'kernel')} in {output};"
+        f" compare with `ktrace diff {output} NEW`"
+    )
+    if noise:
+        worst = noise[0]
+        console.say(
+            f"one more run may differ by {100 * worst.part:.1f} % although nothing has changed"
+            f" (`{worst.phase}` of `{worst.kernel}`), half of the phases by"
+            f" {100 * noise[len(noise) // 2].part:.1f} % or less"
+        )
+    if len(runs) < _FEW_RUNS:
+        console.say(
+            f"{_FEW_RUNS} runs or more tell better how much runs differ although nothing has"
+            " changed"
+        )
+
+
+def _release() -> str:
+    try:
+        return version("ktrace")
+    except PackageNotFoundError:  # run from its sources
+        return "unknown"

@@ -1,0 +1,103 @@
+"""What `ktrace diff` and `ktrace baseline` share: the runs that the user named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ktrace_cli import console
+from ktrace_cli.analysis.compare.baseline_file import is_baseline, read_baseline
+from ktrace_cli.analysis.compare.measure import measure
+from ktrace_cli.analysis.compare.profile import RunProfile
+from ktrace_cli.commands.recording import load_recording
+from ktrace_cli.commands.selection import Unit
+from ktrace_cli.errors import ExitStatus, KtraceError
+from ktrace_cli.timeline.cycles import in_cycles
+from ktrace_cli.timeline.progress import with_progress
+from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
+
+KernelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kernel",
+        metavar="PATTERN",
+        show_default=False,
+        help="Only kernels whose name matches this shell pattern; may be repeated.",
+    ),
+]
+UnitOption = Annotated[
+    Unit | None,
+    typer.Option(
+        show_default=False,
+        help="Times in nanoseconds, or in cycles of the core clock, which its rate does not"
+        " change. Without it: what the baseline has, else nanoseconds.",
+    ),
+]
+# What read_recording has better words for.
+_NO_TOOLS_FILE = {FileKind.RECORDING, FileKind.EMPTY, FileKind.ZEROS, FileKind.LFS_POINTER}
+
+
+def list_files(given: Sequence[Path]) -> list[Path]:
+    """Return the files that are meant: a folder stands for its recordings and baselines.
+
+    Raises:
+        KtraceError: a folder has none.
+    """
+    files: list[Path] = []
+    for path in given:
+        if not path.is_dir():
+            files.append(path)
+            continue
+        found = sorted(path.glob("*.bin"))
+        if not found:
+            raise KtraceError(
+                f"no recording to read in {path}",
+                why="it holds no *.bin",
+                fix="name a folder of recordings, or make some with `ktrace run -o DIR/ ...`",
+            )
+        files += found
+    return files
+
+
+def load_runs(files: Sequence[Path], unit: Unit) -> list[list[RunProfile]]:
+    """Read recordings, which are a run each, and baselines, which are several.
+
+    Raises:
+        KtraceError: one cannot be read; with NOT_COMPARABLE if another tool wrote it.
+    """
+    return [read_baseline(p) if is_baseline(p) else [_measure(p, unit)] for p in files]
+
+
+def unit_of(files: Sequence[Path]) -> Unit:
+    """Return the unit of the first baseline among files; nanoseconds where there is none."""
+    for path in files:
+        if is_baseline(path):
+            return Unit(read_baseline(path)[0].unit)
+    return Unit.NS
+
+
+def _measure(path: Path, unit: Unit) -> RunProfile:
+    _check_kind(path)
+    recording, timeline = load_recording(path)
+    if unit is Unit.CYCLES:
+        timeline = in_cycles(timeline)
+    with console.progress(f"measuring {path.name}") as advance:
+        return measure(recording, with_progress(timeline, advance))
+
+
+def _check_kind(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            kind = identify(file.read(HEAD_SIZE))
+    except OSError as problem:
+        raise KtraceError(f"cannot read {path}", why=problem.strerror or str(problem)) from problem
+    if kind not in _NO_TOOLS_FILE:
+        raise KtraceError(
+            f"cannot compare {path}",
+            why=f"it is {kind.value}; only ktrace's own recordings and baselines are compared",
+            fix="give a recording (.bin) of `ktrace run` or a file of `ktrace baseline`",
+            status=ExitStatus.NOT_COMPARABLE,
+        )
