@@ -45,7 +45,7 @@ def recording(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def turn() -> Iterator[None]:
     """Wait until no other worker's test may have the port: `--offline` takes it where it can."""
-    with (Path(tempfile.gettempdir()) / "ktrace-test-port-9001").open("w") as lock:
+    with (Path(tempfile.gettempdir()) / f"ktrace-test-{os.getuid()}").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from ktrace_cli.doctor.findings import Finding, State
+from ktrace_cli.launch.environment import SESSION_DIR, VERSION
 from ktrace_cli.launch.native import INTERPOSER, Session, make_session
 from ktrace_cli.launch.preloadable import elf_loader, interpreter_of
 from ktrace_cli.launch.program import Program
@@ -45,22 +47,44 @@ def native_libraries() -> list[Finding]:
 
 def _interposer(session: Session) -> Finding:
     done = _run([sys.executable, "-I", "-S", "-c", _MAPS], {"LD_PRELOAD": str(session.interposer)})
-    if INTERPOSER in done.stdout:
-        return Finding("interposer", State.OK, "it can be loaded into a child process")
-    why = next(iter(done.stderr.splitlines()), "the loader left it out without a word")
-    text = f"it was not loaded into {sys.executable}: {why}"
-    return Finding("interposer", State.PROBLEM, text, "ktrace needs glibc 2.17 or newer on x86-64")
+    if INTERPOSER not in done.stdout:
+        why = next(iter(done.stderr.splitlines()), "the loader left it out without a word")
+        text = f"it was not loaded into {sys.executable}: {why}"
+        fix = "ktrace needs glibc 2.17 or newer on x86-64"
+        return Finding("interposer", State.PROBLEM, text, fix)
+    if refusal := _refusal(session):
+        fix = "install ktrace again, or unset KTRACE_NATIVE_DIR"
+        return Finding("interposer", State.PROBLEM, refusal, fix)
+    return Finding("interposer", State.OK, "it can be loaded into a child process")
+
+
+def _refusal(session: Session) -> str:
+    """Say why the interposer would not trace what this ktrace starts; "" if it would."""
+    names = {
+        "LD_PRELOAD": f"{session.interposer}:{session.software_device}",
+        SESSION_DIR: str(session.folder),
+        VERSION: version("ktrace"),
+    }
+    said = _count_devices(session, names).stderr.splitlines()
+    wanted = f"ktrace: {INTERPOSER} is version "
+    refusal = next((line for line in said if line.startswith(wanted)), "")
+    return refusal.removeprefix("ktrace: ").removesuffix(": the program runs untraced")
 
 
 def _software_device(session: Session) -> Finding:
-    command = [sys.executable, "-I", "-S", "-c", _COUNT, str(session.software_device)]
-    done = _run(command, {"LD_LIBRARY_PATH": str(session.software_device.parent)})
+    names = {"LD_LIBRARY_PATH": str(session.software_device.parent)}
+    done = _count_devices(session, names)
     answer, _, count = done.stdout.strip().partition(" ")
     if done.returncode == 0 and answer == "0":
         text = "it can be loaded"
         return Finding("software device", State.OK, text, facts={"devices": int(count)})
     why = next(iter(done.stderr.splitlines()[-1:]), f"hipGetDeviceCount returned {answer}")
     return Finding("software device", State.PROBLEM, f"it cannot be used: {why}")
+
+
+def _count_devices(session: Session, names: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-S", "-c", _COUNT, str(session.software_device)]
+    return _run(command, names)
 
 
 def in_program(program: Program) -> list[Finding]:

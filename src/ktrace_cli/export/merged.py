@@ -84,40 +84,57 @@ def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> M
         target = _Target(out, _FIRST_SEQUENCE + number, flow, part_of(advance, share))
         crossing[number] = _write_trace(merging, own, number, target)
         flow += len(own.trace.flows)
-    groups = [_group_by(merging, recording) for recording in merging.recordings]
-    parents = [
-        _parents(merging, places, number) if group is GroupBy.WORKGROUP else {}
-        for number, group in enumerate(groups)
+    spaces = [
+        _space(merging, number, trees, scopes.recordings[number], _parents(merging, places, number))
+        for number in range(len(merging.recordings))
     ]
     for descriptor in trees.descriptors:
         out.write(descriptor)
-    space = Space(trees.next_uuid, _FIRST_SEQUENCE + len(merging.traces), flow)
-    slices, arrows = 0, flow - 1
-    for number, recording in enumerate(merging.recordings):
-        at = merging.alignment.recordings[number]
-        scope = scopes.recordings[number]
-        space = replace(
-            space,
-            shift_ns=at.shift_ns,
-            title=trees.called(scope, recording.pid, _title(merging, recording)),
-            pid=trees.pid(scope, recording.pid),
-            process_uuid=trees.known_process(scope, recording.pid),
-            shows_clocks=number == _teller(merging),
-            parents=parents[number],
-        )
-        told = with_progress(recording.timeline, part_of(advance, share))
-        written = write_perfetto(told, out, space, groups[number])
-        slices += written.slices
-        arrows += written.arrows
-        space = written.next_space
+    free = Space(trees.next_uuid, _FIRST_SEQUENCE + len(merging.traces), flow)
+    slices, arrows = _write_recordings(merging, spaces, free, out, part_of(advance, share))
     return Merged(
         slices=slices,
         host_slices=sum(len(trace.trace.slices) for trace in merging.traces),
-        arrows=arrows,
+        arrows=flow - 1 + arrows,
         crossing=crossing,
-        beside=_count_beside(merging, groups),
+        beside=_count_beside(merging),
         renumbered=trees.renumbered,
     )
+
+
+def _space(
+    merging: Merging, number: int, trees: Trees, scope: int, parents: dict[int, int]
+) -> Space:
+    """Return where a recording is shown; its numbers are not yet known."""
+    recording = merging.recordings[number]
+    return Space(
+        shift_ns=merging.alignment.recordings[number].shift_ns,
+        title=trees.called(scope, recording.pid, _title(merging, recording)),
+        pid=trees.pid(scope, recording.pid),
+        process_uuid=trees.known_process(scope, recording.pid),
+        shows_clocks=number == _teller(merging),
+        parents=parents,
+    )
+
+
+def _write_recordings(
+    merging: Merging, spaces: Sequence[Space], free: Space, out: Sink, advance: Advance
+) -> tuple[int, int]:
+    """Write all recordings with the numbers that are free; returns how many slices and arrows."""
+    slices = arrows = 0
+    for recording, space in zip(merging.recordings, spaces, strict=True):
+        own = replace(
+            space,
+            first_uuid=free.first_uuid,
+            first_sequence=free.first_sequence,
+            first_flow=free.first_flow,
+        )
+        told = with_progress(recording.timeline, advance)
+        written = write_perfetto(told, out, own, _group_by(merging, recording))
+        slices += written.slices
+        arrows += written.arrows
+        free = written.next_space
+    return slices, arrows
 
 
 @dataclass(frozen=True)
@@ -156,10 +173,13 @@ def _group_by(merging: Merging, recording: RecordingInput) -> GroupBy:
     return merging.group_by or (GroupBy.HARDWARE if many else GroupBy.WORKGROUP)
 
 
-def _count_beside(merging: Merging, groups: Sequence[GroupBy]) -> int:
+def _count_beside(merging: Merging) -> int:
     """Return how many recordings have kernels whose waves are not below them."""
     matched = {own for (own, _), match in merging.matches.items() if match.count}
-    return sum(group is GroupBy.HARDWARE and n in matched for n, group in enumerate(groups))
+    return sum(
+        number in matched and _group_by(merging, recording) is GroupBy.HARDWARE
+        for number, recording in enumerate(merging.recordings)
+    )
 
 
 def _tracks(places: Places, lanes: Ints) -> Ints:
@@ -208,6 +228,8 @@ def _parents(merging: Merging, places: Sequence[Places], number: int) -> dict[in
     """Return the track of the kernel's queue for each dispatch that is matched."""
     timeline = merging.recordings[number].timeline
     found: dict[int, int] = {}
+    if _group_by(merging, merging.recordings[number]) is GroupBy.HARDWARE:
+        return found
     for (recording, of_trace), match in sorted(merging.matches.items()):
         if recording != number:
             continue

@@ -155,9 +155,8 @@ def _phase(phase: PhaseProfile) -> dict[str, Any]:
         "total": phase.total_ns,
         "self": phase.self_ns,
         "median": phase.median_ns,
-        # A tenth of a unit is less than any clock tells, and its digits are most of the file.
         "values": {
-            level: [_shortest(value) for value in np.round(values, 1).tolist()]
+            level: [_shortest(value) for value in values.tolist()]
             for level, values in phase.values.items()
         },
     }

@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 WAVE_ROW, LAUNCH_ROW = "(wave)", "(launch)"
 LEVELS = ("launch", "workgroup", "wave")
 """What a sample's units can be, from the most independent of each other to the least."""
+DIGITS = 1
+"""Behind the point of the times per wave: less than any clock tells."""
 MOST_UNITS = 1_000
 """Of one kernel, shape and level of a run: of more than that, so many are drawn."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ktrace_cli.analysis.compare.profile import MOST_UNITS, Floats
+from ktrace_cli.analysis.compare.profile import DIGITS, MOST_UNITS, Floats
 from ktrace_cli.analysis.rows import Rows
 from ktrace_cli.model import NONE, Timeline, WaveFlag
 from ktrace_cli.timeline.segments import Ints, run_numbers, run_starts
@@ -73,11 +73,12 @@ class UnitTimes:
         return self._groups[group]
 
     def times(self, group: int) -> Floats:
-        """Return the time per wave of a group, shape (units, phases)."""
+        """Return the time per wave of a group, shape (units, phases), in whole tenths."""
         units, width = self._groups[group], self._columns[group]
         sums = self._sums[units.first : units.first + len(units.rows) * width]
         waves = self._waves[units.rows].reshape(-1, 1)
-        return np.asarray(sums.reshape(-1, width) / waves, np.float64)
+        # A baseline keeps no more digits: what is compared with it must not have them either.
+        return np.asarray(np.round(sums.reshape(-1, width) / waves, DIGITS), np.float64)
 
 
 def make_units(timeline: Timeline, groups: list[Group], columns: list[int]) -> dict[str, UnitTimes]:
