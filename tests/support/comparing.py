@@ -7,7 +7,7 @@ Each wave runs `outer` with `tile` inside it, then `inner`: 2 us, 1 us of these,
 times vary by up to `noise` from those of other runs, and as much again from wave to wave.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ import numpy as np
 from typer.testing import CliRunner, Result
 
 from ktrace_cli.app import app
+from support.code_object import EventSource, KernelSource, make_code_object
 from support.recording import CORE_CYCLES_PER_TICK, RecordingBuilder, Wave
-from support.timelines import INNER, OUTER, TILE, builder
+from support.timelines import EVENTS, INNER, MANGLED, OUTER, TILE, UNIT_KEY
 from support.words import pop, push, span
 
 US = 2_100  # cycles
@@ -51,8 +52,40 @@ def fill(made: RecordingBuilder, kernel: int, run: Run, **dispatch: Any) -> None
         begin = max(wave.end for wave in waves) + 10 * US
 
 
-def record_run(path: Path, run: Run, *, closed: bool = True, **dispatch: Any) -> Path:
-    made, kernel = builder()
+@dataclass(frozen=True)
+class On:
+    """What a recording was made on, and of what."""
+
+    device: Mapping[str, Any] = field(default_factory=dict)
+    mangled: str = MANGLED
+    events: Sequence[EventSource] | None = None  # in its code; None: those of support.timelines
+
+
+def begin_recording(on: On) -> tuple[RecordingBuilder, int]:
+    made = RecordingBuilder(empty=True)
+    made.add_process()
+    made.add_device(**on.device)
+    events = on.events or [event(number) for number, *_ in EVENTS]
+    image = make_code_object([KernelSource(on.mangled, unit_key=UNIT_KEY)], events)
+    code_object = made.add_code_object(image)
+    return made, made.add_kernel(on.mangled, code_object=code_object, unit_key=UNIT_KEY)
+
+
+def event(number: int, name: str = "", line: int = 0) -> EventSource:
+    """An event of support.timelines, perhaps under another name; its line follows its number."""
+    known = {row[0]: row for row in EVENTS}[number]
+    return EventSource(
+        number, name or known[1], known[2], known[3], "gemm.hip", line or 10 * number, UNIT_KEY
+    )
+
+
+HARDWARE = On(device={"name": "AMD Instinct MI300X", "flags": 0})
+
+
+def record_run(
+    path: Path, run: Run, on: On | None = None, *, closed: bool = True, **dispatch: Any
+) -> Path:
+    made, kernel = begin_recording(on or On())
     fill(made, kernel, run, **dispatch)
     return made.write(path, closed=closed)
 

@@ -18,6 +18,7 @@ from ktrace_cli.analysis.compare.results import ALLOWABLE, Comparison, Differenc
 from ktrace_cli.analysis.compare.rules import parse_floor, parse_rules
 from ktrace_cli.analysis.compare.sides import only_kernels
 from ktrace_cli.analysis.markdown import to_markdown
+from ktrace_cli.analysis.report import Heading
 from ktrace_cli.commands.comparing import KernelOption, UnitOption, list_files, load_runs, unit_of
 from ktrace_cli.commands.report import show_report
 from ktrace_cli.errors import ExitStatus, UsageError
@@ -152,10 +153,11 @@ def _allowed(names: Sequence[str], *, allow_loss: bool) -> frozenset[Difference]
 
 
 def _write(result: Comparison, top: int, *, as_json: bool, as_markdown: bool) -> None:
+    verdict, blocks = write_comparison(result, top)
     if as_json:
         document = orjson.dumps(to_document(result), option=orjson.OPT_INDENT_2).decode()
         console.data(document + "\n")
     elif as_markdown:
-        console.data(to_markdown(write_comparison(result, top)))
+        console.data(to_markdown([Heading(verdict.text), *blocks]))
     else:
-        show_report(write_comparison(result, top))
+        show_report([verdict, *blocks])

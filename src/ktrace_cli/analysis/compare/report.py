@@ -28,19 +28,21 @@ _NOTES = {
     Status.TOO_FEW: "too few to tell: more than allowed, but so few units show nothing",
     Status.SLOWER: "slower: no `--fail-on` is about it",
 }
-_CHANGED = (Status.REGRESSED, Status.TOO_FEW, Status.SLOWER, Status.FASTER)
+_NOISE_UNKNOWN = (
+    "one run on each side: how much runs differ although nothing has changed is not known"
+    " (`ktrace baseline` of several runs tells)"
+)
 _RATHER_AS_FACTOR = 10
 
 
-def write_comparison(result: Comparison, top: int) -> list[Block]:
-    """Return all that a comparison says.
+def write_comparison(result: Comparison, top: int) -> tuple[Line, list[Block]]:
+    """Return the verdict, and what it rests on.
 
     Args:
         result: what to tell.
         top: most rows of a table, and kernels; 0: all.
     """
-    blocks: list[Block] = [Line(verdict_line(result))]
-    blocks += [Line(("try: ", reason.fix), indent=2) for reason in _distinct_fixes(result.reasons)]
+    blocks: list[Block] = [Line(("try: ", reason.fix), indent=2) for reason in _distinct_fixes(result.reasons)]
     blocks += _sides(result)
     blocks += [Line(("allowed: ", *_names(reason.text))) for reason in result.allowed]
     blocks += _kernels_of_one_side(result)
@@ -49,7 +51,7 @@ def write_comparison(result: Comparison, top: int) -> list[Block]:
         blocks += _kernel(kernel, result.unit, top)
     if more := len(result.kernels) - len(shown):
         blocks.append(Heading((f"and {counted(more, 'more kernel')} (`--top 0` shows all)",)))
-    return blocks
+    return Line(verdict_line(result)), blocks
 
 
 def verdict_line(result: Comparison) -> Text:
@@ -98,6 +100,9 @@ def _sides(result: Comparison) -> Iterator[Line]:
         yield Line(("also: ", *_names(reason.text)))
     for title, side in (("base", result.base), ("new", result.new)):
         yield Line((f"{title}: ", *_runs(side)))
+    is_noise_known = any(row.noise is not None for _, row in result.rows())
+    if result.kernels and not (is_noise_known or result.base.is_modelled):
+        yield Line((_NOISE_UNKNOWN,))
 
 
 def _runs(side: Side) -> Text:
