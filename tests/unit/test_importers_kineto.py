@@ -184,6 +184,29 @@ def test_pids_that_are_texts_or_zero_are_shown_in_the_process() -> None:
     ]
 
 
+def test_devices_and_processes_with_one_number_are_kept_apart() -> None:
+    trace = read(
+        [
+            complete("hipLaunchKernel", "cuda_runtime", 10, 2, pid=1, tid=7),
+            kernel("gemm", 20, 5, pid=1, tid=7),
+            kernel("saxpy", 30, 5, pid=0, tid=0),
+            complete("forward", "python_function", 5, 90, pid=0, tid=0),
+            complete("step", "gpu_user_annotation", 20, 5, pid=1, tid=7),
+        ]
+    )
+
+    assert [
+        (trace.name_of(row), trace.tracks[track].device, trace.tracks[track].name)
+        for row, track in enumerate(trace.slices["track"].tolist())
+    ] == [
+        ("forward", "", "0"),
+        ("hipLaunchKernel", "", "thread 7"),
+        ("gemm", "GPU 1", "stream 7"),
+        ("step", "GPU 1", "stream 7 annotations"),
+        ("saxpy", "GPU 0", "stream 0"),
+    ]
+
+
 def test_a_chrome_trace_without_a_base_counts_an_unknown_clock() -> None:
     trace = read_kineto(json.dumps([complete("a", "x", 5, 1)]).encode(), PATH)
 

@@ -9,9 +9,6 @@ function(ktrace_add_lanes isa)
   # Contraction would fuse what the kernel's compiler left apart; errno and host exceptions are not looked at.
   target_compile_options(softdev_lanes_${isa} PRIVATE
     -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math ${ARGN})
-  # Facts of lanes are combined without branches.
-  target_compile_options(softdev_lanes_${isa} PRIVATE
-    $<$<CXX_COMPILER_ID:Clang>:-Wno-bitwise-instead-of-logical>)
   target_sources(softdev PRIVATE $<TARGET_OBJECTS:softdev_lanes_${isa}>)
 endfunction()
 

@@ -12,7 +12,7 @@ import typer
 from ktrace_cli import console
 from ktrace_cli.commands.recording import StrictOption, load_timeline
 from ktrace_cli.errors import ExitStatus
-from ktrace_cli.export.merged import Merged, Merging, write_merged
+from ktrace_cli.export.merged import Merged, Merging, size_warning, write_merged
 from ktrace_cli.export.output import STDOUT, compressed, open_output
 from ktrace_cli.export.tracks import GroupBy
 from ktrace_cli.importers.clocks import align
@@ -92,6 +92,8 @@ def merge(
     said, missing = sentences_on_matches(recordings, traces, matches)
     _tell(said, missing)
     merging = Merging(recordings, traces, alignment, matches, group_by)
+    if warning := size_warning(merging):
+        console.warn(warning)
     packed = compressed if output.suffix == ".gz" else nullcontext
     with (
         open_output(output, may_replace=force) as out,

@@ -18,6 +18,7 @@ from ktrace_cli.export.output import Sink
 from ktrace_cli.export.perfetto import write_perfetto
 from ktrace_cli.export.space import Space
 from ktrace_cli.export.tracks import MOST_WAVE_TRACKS, GroupBy
+from ktrace_cli.export.write import MOST_IN_PERFETTO, count_events
 from ktrace_cli.importers.clocks import Alignment
 from ktrace_cli.importers.host_trace import Argument, HostTrace
 from ktrace_cli.importers.inputs import RecordingInput, TraceInput
@@ -99,6 +100,18 @@ def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> M
         crossing=crossing,
         beside=_count_beside(merging),
         renumbered=trees.renumbered,
+    )
+
+
+def size_warning(merging: Merging, most: int = MOST_IN_PERFETTO) -> str:
+    """Return what to say before more is written than a viewer opens; "" if it is not too much."""
+    events = sum(count_events(recording.timeline) for recording in merging.recordings)
+    events += sum(2 * len(trace.trace.slices) for trace in merging.traces)
+    if events <= most:
+        return ""
+    return (
+        f"{events:,} events are more than the Perfetto UI opens (about {most:,}): merge fewer"
+        " files, or recordings of fewer launches, workgroups or waves (`ktrace run --help`)"
     )
 
 

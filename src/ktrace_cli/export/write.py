@@ -20,7 +20,7 @@ from ktrace_cli.export.tracks import GroupBy
 from ktrace_cli.model import Timeline
 
 # A viewer in a browser keeps some 100 to 160 bytes per event within 4 GiB.
-_MOST_IN_PERFETTO = 25_000_000
+MOST_IN_PERFETTO = 25_000_000
 # Some 90 bytes of JSON per event; browsers fail at about a gigabyte of it.
 _MOST_IN_CHROME = 10_000_000
 
@@ -104,9 +104,9 @@ def passes(timeline: Timeline, wanted: Format) -> int:
 
 def size_warning(timeline: Timeline, wanted: Format) -> str:
     """Return what to say before more is written than a viewer opens; "" if it is not too much."""
-    events = _events(timeline)
+    events = count_events(timeline)
     most, viewer = {
-        Format.PFTRACE: (_MOST_IN_PERFETTO, "the Perfetto UI opens"),
+        Format.PFTRACE: (MOST_IN_PERFETTO, "the Perfetto UI opens"),
         Format.CHROME: (_MOST_IN_CHROME, "browsers open as JSON"),
         Format.HTML: (2 * MOST_ROWS, "a page holds"),
     }.get(wanted, (events, ""))
@@ -119,7 +119,7 @@ def size_warning(timeline: Timeline, wanted: Format) -> str:
     )
 
 
-def _events(timeline: Timeline) -> int:
+def count_events(timeline: Timeline) -> int:
     """Return how many events a trace has: begins and ends of waves and slices, and marks."""
     slices, instants = (int(timeline.waves[name].sum()) for name in ("slices", "instants"))
     return 2 * (slices + len(timeline.waves)) + instants

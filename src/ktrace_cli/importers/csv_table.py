@@ -129,7 +129,10 @@ def _split(line: str, shape: _Shape, repairs: Counter[str]) -> list[str] | None:
     if len(right) < shape.width - shape.free or not _is_whole(left, right, shape):
         return None
     right[0] = _unquoted_text(right[0], repairs)
-    return [_unquoted(field) for field in left] + right[:1] + [_unquoted(f) for f in right[1:]]
+    if '"' in line:
+        left = [_unquoted(field) if field[:1] == '"' else field for field in left]
+        right[1:] = [_unquoted(field) if field[:1] == '"' else field for field in right[1:]]
+    return left + right
 
 
 def _is_whole(left: list[str], right: list[str], shape: _Shape) -> bool:

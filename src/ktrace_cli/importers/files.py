@@ -34,7 +34,13 @@ class Input(Enum):
 
 
 # Bytes of memory for each byte of a file, as measured; text packs some 14 times.
-_MEMORY = {Input.CHROME_JSON: 8, Input.ROCPROFV3_JSON: 8, Input.PERFETTO: 20}
+_MEMORY = {
+    Input.CHROME_JSON: 8,
+    Input.ROCPROFV3_JSON: 8,
+    Input.ROCPROFV3_CSV: 10,
+    Input.ROCPD: 10,
+    Input.PERFETTO: 20,
+}
 _GZIP_RATIO = 14
 # Of several formats of one run, that which tells most.
 _PREFERENCE = (Input.ROCPD, Input.ROCPROFV3_JSON, Input.ROCPROFV3_CSV, Input.PERFETTO)
@@ -71,25 +77,26 @@ def find_inputs(given: Sequence[Path]) -> tuple[list[Found], list[str]]:
             run = _prefix(member) if kind is Input.ROCPROFV3_CSV else (member, "")
             inputs.setdefault(run, (path, kind))
             files.setdefault(run, []).append(member)
-    notes += [note for (path, _), (_, kind) in inputs.items() if (note := _memory(path, kind))]
     for run, (_, kind) in inputs.items():
         agents = run[0] / f"{run[1]}{_AGENTS}"
         if kind is Input.ROCPROFV3_CSV and agents not in files[run] and agents.is_file():
             files[run].append(agents)
             notes.append(f"{agents} is read, too: it tells which devices there are")
+        notes += _memory(files[run], kind)
     return [Found(*inputs[run], tuple(own)) for run, own in files.items()], notes
 
 
-def _memory(path: Path, kind: Input) -> str:
-    """Say how much memory a large file takes; "" for others."""
-    if kind not in _MEMORY:
-        return ""
-    with path.open("rb") as file:
-        is_packed = identify(file.read(HEAD_SIZE)) is FileKind.GZIP
-    needed = path.stat().st_size * _MEMORY[kind] * (_GZIP_RATIO if is_packed else 1)
+def _memory(paths: Sequence[Path], kind: Input) -> list[str]:
+    """Say how much memory large files take."""
+    needed = 0
+    for path in paths:
+        with path.open("rb") as file:
+            is_packed = identify(file.read(HEAD_SIZE)) is FileKind.GZIP
+        size = path.stat().st_size * _MEMORY.get(kind, 0)
+        needed += size * _GZIP_RATIO if is_packed else size
     if needed < _MUCH_MEMORY:
-        return ""
-    return f"{path}: reading it takes about {format_bytes(needed)} of memory"
+        return []
+    return [f"{paths[0]}: reading it takes about {format_bytes(needed)} of memory"]
 
 
 def _prefix(path: Path) -> tuple[Path, str]:

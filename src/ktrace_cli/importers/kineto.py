@@ -104,17 +104,14 @@ def _add_rows(builder: Builder, events: Sorted, header: Mapping[str, Any], path:
     main = main_process(rows)
     named = _FILE_NAME.match(path.name)
     host = named["host"] if named else ""
-    process_of = Places(builder, events, Owner(main, host, rank_of(header)))
+    places = Places(builder, events, Owner(main, host, rank_of(header)))
     kinds = np.array([_kind(c, m) for c, m in zip(rows.category, rows.is_mark, strict=True)])
-    track_by_key: dict[tuple[object, object, bool], int] = {}
+    track_by_key: dict[tuple[object, object, str], int] = {}
     tracks = np.zeros(len(begin), np.int64)
     for row, key in enumerate(zip(rows.pid, rows.tid, rows.category, strict=True)):
-        is_annotation = key[2] == "gpu_user_annotation"
-        place = (key[0], key[1], is_annotation)
+        place = (key[0], key[1], places.kind_of_place(key[0], key[2]))
         if place not in track_by_key:
-            track_by_key[place] = builder.track(
-                process_of.track(key[0], key[1], is_annotation=is_annotation)
-            )
+            track_by_key[place] = builder.track(places.track(*place))
         tracks[row] = track_by_key[place]
     names = builder.texts(rows.name)
     placed = np.empty(len(begin), np.int64)

@@ -18,6 +18,8 @@ KIND_BY_CATEGORY = {
     "gpu_user_annotation": Kind.SPAN,
 }
 OF_HOST = ("cuda_runtime", "cuda_driver", "hip_runtime", "cpu_op", "user_annotation")
+_NEVER_ON_A_DEVICE = (*OF_HOST, "python_function", "cpu_instant_event", "Trace", "overhead")
+_ANNOTATION = "gpu_user_annotation"
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,21 @@ class Places:
             if category in KIND_BY_CATEGORY and isinstance(pid, int)
         }
 
-    def track(self, pid: object, tid: object, *, is_annotation: bool) -> HostTrack:
-        """Return the track of a Chrome pid and tid."""
-        if pid in self._devices:
+    def kind_of_place(self, pid: object, category: str) -> str:
+        """Return what tells tracks of one pid and tid apart: "" for the host.
+
+        PyTorch numbers devices as it numbers processes: GPU 1 and a container's process 1 are one
+        pid, and so are GPU 0 and the functions of Python, which have none.
+        """
+        if category in _NEVER_ON_A_DEVICE or pid not in self._devices:
+            return ""
+        return "annotations" if category == _ANNOTATION else "stream"
+
+    def track(self, pid: object, tid: object, kind: str) -> HostTrack:
+        """Return the track of a Chrome pid and tid; `kind` is of `kind_of_place`."""
+        if kind:
             label = self._events.process_labels.get(pid) or f"GPU {pid}"
-            name = f"stream {tid}" + (" annotations" if is_annotation else "")
+            name = f"stream {tid}" + (" annotations" if kind == "annotations" else "")
             return HostTrack(self._process(self._owner.pid), name, device=label)
         name = self._events.thread_names.get((pid, tid), "")
         if not isinstance(pid, int) or pid <= 0:

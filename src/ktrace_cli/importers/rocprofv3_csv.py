@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,7 +45,9 @@ class _Agents:
 
     def agent(self, number: int) -> Agent:
         """Return `Agent <number>`."""
-        return self.by_number.get(number) or make_agent(number)
+        if number not in self.by_number:
+            self.by_number[number] = make_agent(number)
+        return self.by_number[number]
 
     def gpu(self, number: int) -> Agent:
         """Return `Agent <number>` that runs kernels; GPUs may be counted alone (--agent-index)."""
@@ -126,9 +129,10 @@ def _number(value: str) -> int | None:
 def _with_times(table: CsvTable, builder: Builder) -> CsvTable:
     """Leave out rows whose times are no numbers."""
     times = [table.columns[name] for name in _TIMES if name in table.columns]
+    with suppress(ValueError):
+        if all(abs(time) <= _LARGEST for column in times for time in map(int, column)):
+            return table
     bad = {row for column in times for row, value in enumerate(column) if _number(value) is None}
-    if not bad:
-        return table
     builder.repairs["malformed_rows"] += len(bad)
     columns = {
         name: [value for row, value in enumerate(column) if row not in bad]
@@ -142,6 +146,8 @@ def _ints(table: CsvTable, name: str, missing: int = 0) -> Ints:
     column = table.columns.get(name)
     if column is None:
         return np.full(table.count, missing, np.int64)
+    with suppress(ValueError, OverflowError):
+        return np.array(list(map(int, column)), np.int64)
     return whole_numbers([_number(value) for value in column], missing)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -44,8 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
     """Start all over under ktrace, before anything is captured or any conftest.py is loaded."""
     given = early_config.known_args_namespace
-    asks_only = given.help or given.version or given.collectonly
-    if given.ktrace and not asks_only and _WORKER not in os.environ:
+    if given.ktrace and not _runs_nothing(given) and not _is_worker():
         from ktrace_cli.pytest_plugin.restart import Wanted, ensure_traced  # noqa: PLC0415
 
         wanted = Wanted(given.ktrace_out, given.ktrace_device)
@@ -57,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin to take down sections where tests run under ktrace."""
     config.addinivalue_line("markers", _MARKER_HELP)
     session = os.environ.get(SESSION_DIR)
-    if not config.option.ktrace or config.option.collectonly:
+    if not config.option.ktrace or _runs_nothing(config.option):
         return
     if not session:
         raise pytest.UsageError(
@@ -68,6 +69,15 @@ def pytest_configure(config: pytest.Config) -> None:
     from ktrace_cli.pytest_plugin.recorder import Recorder  # noqa: PLC0415 - loads numpy
 
     config.pluginmanager.register(Recorder(config, session), "ktrace-recorder")
+
+
+def _runs_nothing(options: argparse.Namespace) -> bool:
+    return bool(options.help or options.version or options.collectonly)
+
+
+def _is_worker() -> bool:
+    """Tell a worker of pytest-xdist from a pytest that a test in such a worker starts."""
+    return _WORKER in os.environ and sys.argv[0] == "-c"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

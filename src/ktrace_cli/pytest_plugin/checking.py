@@ -7,12 +7,10 @@ from dataclasses import replace
 
 from ktrace_cli.launch.losses import loss_lines
 from ktrace_cli.launch.status import ProcessStatus
-from ktrace_cli.model import Timeline
-from ktrace_cli.pytest_plugin.measuring import measure, unmet
+from ktrace_cli.pytest_plugin.launches import Launches
+from ktrace_cli.pytest_plugin.measuring import measure, unmeasured, unmet
 from ktrace_cli.pytest_plugin.requirements import CYCLES, Requirement
-from ktrace_cli.timeline.build import build_timeline
 from ktrace_cli.timeline.cycles import in_cycles
-from ktrace_cli.trace_file.following import Follower
 from ktrace_cli.trace_file.layout import LossReason
 from ktrace_cli.units import counted
 
@@ -25,7 +23,7 @@ def why_not_met(
     wanted: Sequence[Requirement],
     before: ProcessStatus | None,
     after: ProcessStatus | None,
-    follower: Follower | None,
+    launches: Launches | None,
 ) -> str:
     """Return in words why a call's launches do not meet all that is wanted; "" if they do.
 
@@ -33,25 +31,27 @@ def why_not_met(
         wanted: of each marker.
         before: what was counted when the call began; None if HIP had not been called.
         after: the same behind its end, when everything was copied back or time was over.
-        follower: reads the process's recording; None if there is none.
+        launches: what the process's recording has; None if there is none.
     """
     if after is None:
         return _not_checked(["this process called no HIP; " + _OTHERS])
     problems = _not_whole(before, after)
-    timeline = None
-    if follower is not None:
-        timeline = _timeline_of(follower, before.launches if before else 0, after.launches)
-    if timeline is None:
+    window = (
+        launches.between(before.launches if before else 0, after.launches) if launches else None
+    )
+    if window is None:
         return _not_checked([_why_nothing(before, after), *problems])
-    losses = timeline.losses.counted()
-    sentences = zip(losses, timeline.losses.sentences(), strict=True)
+    timeline = window.timeline
+    sentences = zip(window.losses.counted(), window.losses.sentences(), strict=True)
     problems += [text for name, text in sentences if name not in _NO_LOSS_OF_TIME]
     lines = []
     for unit in dict.fromkeys(each.unit for each in wanted):
         shown = in_cycles(timeline) if unit == CYCLES else timeline
         found = measure(shown)
         for requirement in wanted:
-            lines += unmet(shown, found, requirement) if requirement.unit == unit else []
+            if requirement.unit == unit:
+                lines += unmet(shown, found, requirement)
+                problems += unmeasured(shown, found, requirement)
     if not lines:
         return _not_checked(problems) if problems else ""
     modelled = _MODELLED if any(device.is_software for device in timeline.devices) else ""
@@ -59,15 +59,6 @@ def why_not_met(
 
 
 _OTHERS = "programs that it starts have recordings of their own, which are not looked at"
-
-
-def _timeline_of(follower: Follower, before: int, after: int) -> Timeline | None:
-    """Decode the launches behind number `before`, up to number `after`; None: not recorded."""
-    recording = follower.read()
-    dispatches = tuple(
-        dispatch for dispatch in recording.dispatches if before < dispatch.record["launch"] <= after
-    )
-    return build_timeline(replace(recording, dispatches=dispatches)) if dispatches else None
 
 
 def _not_whole(before: ProcessStatus | None, after: ProcessStatus) -> list[str]:

@@ -16,6 +16,7 @@ from ktrace_cli.code_object.names import display_name
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.launch.status import ProcessStatus, read_statuses
 from ktrace_cli.model import Timeline
+from ktrace_cli.pytest_plugin.demangler import load_demangler
 from ktrace_cli.pytest_plugin.writing import rescue
 from ktrace_cli.timeline.build import build_timeline
 from ktrace_cli.trace_file.reader import read_recording
@@ -69,10 +70,13 @@ class Ending:
 
     def _recorded(self, status: ProcessStatus, path: Path) -> _Recorded:
         trouble, sections = rescue(self._session, status), []
-        if not trouble and sections_path(path).exists():
-            sections = read_sections(path)
-        elif not trouble:
-            trouble = "of a program that a test started: in no section"
+        try:
+            if not trouble and sections_path(path).exists():
+                sections = read_sections(path)
+            elif not trouble:
+                trouble = "of a program that a test started: in no section"
+        except KtraceError as error:
+            trouble = f"{error.what}: {error.why}"
         return _Recorded(path, status.size, status.recorded_dispatches, sections, trouble)
 
 
@@ -92,6 +96,7 @@ def _test_lines(recorded: _Recorded) -> list[str]:
     if recorded.size > _MOST_READ:
         tests = counted(len(with_launches), "test")
         return [f"{tests} in {_shortest(recorded.path)}, which is too large to be looked at here"]
+    load_demangler()
     try:
         timeline = build_timeline(read_recording(recorded.path))
     except KtraceError as error:

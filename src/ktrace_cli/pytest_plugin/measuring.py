@@ -31,6 +31,11 @@ class Occurrences:
     """Moments of this name, which take no time."""
 
     @property
+    def name(self) -> str:
+        """Name the kernel and the phase."""
+        return f"{self.kernel}: `{self.phase}`"
+
+    @property
     def count(self) -> int:
         """How often it was there."""
         return len(self.ns) + self.marks
@@ -66,14 +71,27 @@ def measure(timeline: Timeline) -> list[Occurrences]:
 
 
 def unmet(timeline: Timeline, found: list[Occurrences], wanted: Requirement) -> list[str]:
-    """Return in words what a timeline does not meet of a requirement."""
+    """Return in words which limits of a requirement were measured and are not met."""
+    return [
+        line
+        for limit in wanted.limits
+        for each in _chosen(timeline, found, limit.key, wanted.kernel)
+        for line in _unmet(timeline, each, limit)
+    ]
+
+
+def unmeasured(timeline: Timeline, found: list[Occurrences], wanted: Requirement) -> list[str]:
+    """Return in words which limits name nothing that takes time."""
     lines = []
     for limit in wanted.limits:
         chosen = _chosen(timeline, found, limit.key, wanted.kernel)
         if not chosen:
             lines.append(_never(timeline, found, limit, wanted.kernel))
-        for each in chosen:
-            lines += _unmet(timeline, each, limit)
+        lines += [
+            f"{each.name} is a mark and takes no time: it can only have a min_count"
+            for each in chosen
+            if limit.statistic != "min_count" and not len(each.ns)
+        ]
     return lines
 
 
@@ -115,13 +133,12 @@ def _never(timeline: Timeline, found: list[Occurrences], limit: Limit, kernel: s
 
 
 def _unmet(timeline: Timeline, found: Occurrences, limit: Limit) -> list[str]:
-    name = f"{found.kernel}: `{found.phase}`"
     if limit.statistic == "min_count":
         if found.count >= limit.value:
             return []
-        return [f"{name} occurred {counted(found.count, 'time')}, wanted {limit.value:,} or more"]
+        return [f"{found.name} occurred {counted(found.count, 'time')}, wanted {limit.value:,} or more"]
     if not len(found.ns):
-        return [f"{name} is a mark and takes no time: it can only have a min_count"]
+        return []
     measured = found.statistic(limit.statistic)
     if measured <= limit.value:
         return []
@@ -132,7 +149,7 @@ def _unmet(timeline: Timeline, found: Occurrences, limit: Limit) -> list[str]:
         if other != limit.statistic
     )
     return [
-        f"{name}: {limit.statistic} {shown(measured)}, limit {shown(limit.value)}"
+        f"{found.name}: {limit.statistic} {shown(measured)}, limit {shown(limit.value)}"
         f" ({counted(len(found.ns), 'time')}: {rest}); the longest {_place(timeline, found)}"
     ]
 

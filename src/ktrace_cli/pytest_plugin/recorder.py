@@ -14,10 +14,10 @@ from ktrace_cli.launch.here import OwnStatus
 from ktrace_cli.launch.status import ProcessStatus
 from ktrace_cli.pytest_plugin.checking import COPY_LIMIT_S, why_not_met
 from ktrace_cli.pytest_plugin.ending import Ending
+from ktrace_cli.pytest_plugin.launches import Launches
 from ktrace_cli.pytest_plugin.names import MARKER
 from ktrace_cli.pytest_plugin.requirements import Requirement, read_requirement
 from ktrace_cli.pytest_plugin.writing import SectionWriter
-from ktrace_cli.trace_file.following import Follower
 from ktrace_cli.trace_file.sections import Section
 
 _NEXT_PHASE = {"setup": "call", "call": "teardown"}
@@ -31,18 +31,18 @@ class _Process:
         self.status = OwnStatus(session)
         self.before = self.status.read()
         self.writer = SectionWriter(session, self.pid)
-        self._follower: Follower | None = None
+        self._recorded: Launches | None = None
 
     @property
     def launches(self) -> int:
         """How many there were when the phase began."""
         return self.before.launches if self.before else 0
 
-    def follower(self, status: ProcessStatus | None) -> Follower | None:
-        """Return what reads the recording, if there is one."""
-        if self._follower is None and status and status.output and status.dispatches:
-            self._follower = Follower(status.output)
-        return self._follower
+    def recorded(self, status: ProcessStatus | None) -> Launches | None:
+        """Return what the recording has, if there is one."""
+        if self._recorded is None and status and status.output and status.dispatches:
+            self._recorded = Launches(status.output)
+        return self._recorded
 
 
 class Recorder:
@@ -114,7 +114,7 @@ class Recorder:
 
 def _problem(here: _Process, wanted: list[Requirement]) -> str:
     after = here.status.wait_until_copied(COPY_LIMIT_S)
-    return why_not_met(wanted, here.before, after, here.follower(after))
+    return why_not_met(wanted, here.before, after, here.recorded(after))
 
 
 def _outcome(report: pytest.TestReport) -> str:

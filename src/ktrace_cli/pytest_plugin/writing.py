@@ -20,6 +20,7 @@ class SectionWriter:
         self._waiting = _waiting_path(session, pid)
         self._path: Path | None = None
         self._has_failed = False
+        self._waiting.unlink(missing_ok=True)  # of a process that had our process id
 
     def begin(self, test: str, phase: str, launches: int) -> None:
         """Write that a section begins after so many launches, for the case that it never ends."""

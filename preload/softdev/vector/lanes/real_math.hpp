@@ -46,7 +46,8 @@ bool is_nan(Float value) {
 }
 template <class Float>
 bool is_signaling_nan(Float value) {
-  return is_nan(value) & (bits_of(quieted(value)) != bits_of(value));
+  const int is_changed = bits_of(quieted(value)) != bits_of(value);
+  return (is_nan(value) & is_changed) != 0;  // without a branch
 }
 template <class Float>
 bool is_infinite(Float value) {

@@ -58,10 +58,12 @@ def check_runs(runs: Sequence[RunProfile], *, allow_loss: bool) -> None:
 def find_noise(runs: Sequence[RunProfile]) -> list[Noise]:
     """Return what each phase differs by between runs, most first; [] for a single run."""
     found = []
-    for pair in pair_kernels(runs, runs[:0], by_shape=True):
+    pairs = pair_kernels(runs, runs[:0], by_shape=True)
+    for pair in pairs:
         if pair.base is None:
             continue
-        shown = f" ({pair.shape})" if pair.shape else ""
+        has_others = sum(other.name == pair.name for other in pairs) > 1
+        shown = f" ({pair.shape})" if has_others else ""
         for id_ in dict.fromkeys(i for p in pair.base.profiles for i in p.phases):
             part = _noise(pair.base, id_)
             if part is not None:

@@ -26,6 +26,8 @@ from ktrace_cli.errors import KtraceError
 
 FORMAT = "ktrace baseline"
 VERSION = 1
+MOST_TIME = float(1 << 62)
+"""Of anything in a file: times in 64 bits are below it."""
 _FIX = "make it again with `ktrace baseline RUN... -o FILE`"
 
 
@@ -219,7 +221,7 @@ def _read_phase(phase: Mapping[str, Any], sampled: Mapping[str, int]) -> PhasePr
         id=_read_id(phase),
         count=_count(phase, "count"),
         total_ns=_count(phase, "total"),
-        self_ns=_get(phase, "self", int),
+        self_ns=_signed(phase, "self"),
         median_ns=_number(phase, "median"),
         values={level: _floats(values, level) for level in LEVELS if level in values},
     )
@@ -230,7 +232,10 @@ def _read_id(row: Mapping[str, Any]) -> PhaseId:
 
 
 def _floats(values: Mapping[str, Any], level: str) -> Floats:
-    return np.array(_items(values, level, (int, float)), np.float64)
+    found = np.array(_items(values, level, (int, float)), np.float64)
+    if len(found) and not (found.min() >= 0 and found.max() < MOST_TIME):
+        raise _MalformedError(f"values of {level}s are not between 0 and {MOST_TIME:g}")
+    return found
 
 
 def _size(kernel: Mapping[str, Any], key: str) -> tuple[int, int, int]:
@@ -247,13 +252,24 @@ def _counts(document: Mapping[str, Any], key: str) -> dict[str, int]:
 
 def _count(document: Mapping[str, Any], key: str) -> int:
     value: int = _get(document, key, int)
-    if value < 0:
-        raise _MalformedError(f"{key} is {value}, below 0")
+    if not 0 <= value < MOST_TIME:
+        raise _MalformedError(f"{key} is {value}, not between 0 and {MOST_TIME:g}")
+    return value
+
+
+def _signed(document: Mapping[str, Any], key: str) -> int:
+    # A phase's own time: rounding may make what nests inside longer than what is around it.
+    value: int = _get(document, key, int)
+    if not -MOST_TIME < value < MOST_TIME:
+        raise _MalformedError(f"{key} is {value}, more than {MOST_TIME:g}")
     return value
 
 
 def _number(document: Mapping[str, Any], key: str) -> float:
-    return float(_get(document, key, (int, float)))
+    value = float(_get(document, key, (int, float)))
+    if not 0 <= value < MOST_TIME:
+        raise _MalformedError(f"{key} is {value}, not between 0 and {MOST_TIME:g}")
+    return value
 
 
 def _items(document: Mapping[str, Any], key: str, kind: Any) -> list[Any]:

@@ -134,11 +134,14 @@ def _kernels(
 _ORDER = list(Status)
 
 
-def _order_of_rows(row: Row) -> tuple[int, float, str]:
-    """Worst first: those that took most of the time which a wave lost themselves."""
+def _order_of_rows(row: Row) -> tuple[int, bool, float, str]:
+    """Worst first: those that took most of the time which a wave lost themselves.
+
+    Wave and launch come after the phases that made them slower.
+    """
     own = row.new.self_mean_ns * row.new.count_per_wave
     before = row.base.self_mean_ns * row.base.count_per_wave
-    return _ORDER.index(row.status), before - own, row.id.name
+    return _ORDER.index(row.status), not row.id.is_marked, round(before - own, 3), row.id.name
 
 
 def _order_of_kernels(kernel: KernelComparison) -> tuple[int, float, str]:

@@ -33,6 +33,7 @@ _NOISE_UNKNOWN = (
     " (`ktrace baseline` of several runs tells)"
 )
 _RATHER_AS_FACTOR = 10
+_FEW_ROWS = 10
 
 
 def write_comparison(result: Comparison, top: int) -> tuple[Line, list[Block]]:
@@ -131,17 +132,29 @@ def _maybe(renamed: Mapping[str, Renamed], name: str) -> Text:
 def _kernel(kernel: KernelComparison, unit: str, top: int) -> Iterator[Block]:
     shape = f" ({kernel.shape})" if kernel.shape and kernel.has_other_shapes else ""
     yield Heading((Name(kernel.name), shape, ": ", _compared(kernel)))
-    shown = kernel.rows[:top] if top else kernel.rows
-    fields = _fields(kernel, shown, unit)
-    rows = tuple(tuple(field.value(row) for field in fields) for row in shown)
-    yield Table(tuple(field.column for field in fields), rows)
-    if more := len(kernel.rows) - len(shown):
-        yield Line((f"and {counted(more, 'more phase')} (`--top 0` shows all)",))
+    shown = _shown(kernel.rows, top)
+    if shown:
+        fields = _fields(kernel, shown, unit)
+        rows = tuple(tuple(field.value(row) for field in fields) for row in shown)
+        yield Table(tuple(field.column for field in fields), rows)
+    left_out = kernel.rows[len(shown) :]
+    if left_out:
+        same = sum(row.status is Status.SAME for row in left_out)
+        more = counted(len(left_out), "phase" if not shown else "more phase")
+        which = "all" if same == len(left_out) else f"{same:,} of them"
+        yield Line((f"{'and ' if shown else ''}{more}, {which} the same (`--top 0` shows all)",))
     statuses = {row.status for row in shown}
     for status, note in _NOTES.items():
         if status in statuses:
             yield Line((note,))
     yield from _phases_of_one_side(kernel)
+
+
+def _shown(rows: Sequence[Row], top: int) -> Sequence[Row]:
+    """Return the first rows; what is the same only where there is little else."""
+    if not top or len(rows) <= min(top, _FEW_ROWS):
+        return rows
+    return [row for row in rows if row.status is not Status.SAME][:top]
 
 
 def _compared(kernel: KernelComparison) -> str:
@@ -193,10 +206,12 @@ def _fields(kernel: KernelComparison, rows: Sequence[Row], unit: str) -> list[_F
         _Field(Column("new"), lambda row: format_time(row.new.wave_ns, unit)),
         _Field(Column("change"), _change),
         _Field(Column("result", is_number=False), _result),
-        _Field(Column("count per wave", drop=2), _count),
-        _Field(Column("each", drop=4), lambda row: _each(row, unit)),
-        _Field(Column("each, self", drop=6), lambda row: _each_self(row, unit)),
     ]
+    if any({row.base.count_per_wave, row.new.count_per_wave} != {1.0} for row in rows):
+        fields.append(_Field(Column("count per wave", drop=2), _count))
+        fields.append(_Field(Column("each", drop=4), lambda row: _each(row, unit)))
+    if any(side.self_mean_ns != side.mean_ns for row in rows for side in (row.base, row.new)):
+        fields.append(_Field(Column("each, self", drop=6), lambda row: _each_self(row, unit)))
     if any(row.noise is not None for row in rows):
         fields.append(_Field(Column("noise", drop=5), _noise))
     if any(row.p is not None for row in rows):

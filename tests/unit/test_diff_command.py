@@ -1,0 +1,434 @@
+"""`ktrace diff`: its verdict, and when there is none."""
+
+from pathlib import Path
+
+import pytest
+
+from ktrace_cli.errors import KtraceError, UsageError
+from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
+from support.comparing import (
+    HARDWARE,
+    US,
+    On,
+    Run,
+    begin_recording,
+    fill,
+    ktrace,
+    record_run,
+    verdict,
+)
+from support.recording import Wave
+from support.timelines import INNER, OUTER, TILE
+from support.words import pop, push, span
+
+PASSED = "PASSED: none of 5 phases became slower than allowed (`*>5%`)"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    return record_run(tmp_path / "base.bin", Run(seed=1))
+
+
+def lines(*arguments: object) -> list[str]:
+    return [line.rstrip() for line in ktrace("diff", *arguments).stdout.splitlines()]
+
+
+def row(shown: list[str], phase: str) -> list[str]:
+    """Return the cells of a phase's row."""
+    found = next(line for line in shown if line.strip().startswith(f"{phase} "))
+    return [cell.strip() for cell in found.split("   ") if cell.strip()]
+
+
+def test_a_run_compared_with_itself_passes(base: Path) -> None:
+    assert verdict(base, base) == (0, PASSED)
+    assert row(lines(base, base), "tile")[3:5] == ["0.0 %", "same"]
+
+
+def test_twenty_pairs_of_equal_runs_pass(tmp_path: Path) -> None:
+    verdicts = []
+    for pair in range(20):
+        one = record_run(tmp_path / "one.bin", Run(seed=100 + pair))
+        other = record_run(tmp_path / "other.bin", Run(seed=200 + pair))
+        verdicts.append(verdict(one, other))
+
+    assert verdicts == [(0, PASSED)] * 20
+
+
+def test_twenty_regressions_of_ten_percent_fail(tmp_path: Path, base: Path) -> None:
+    verdicts = []
+    for seed in range(20):
+        run = Run(seed=300 + seed, scale={TILE: 1.1})
+        verdicts.append(verdict(base, record_run(tmp_path / "slow.bin", run)))
+
+    assert {status for status, _ in verdicts} == {3}
+    assert all("1 of 5 phases became slower than allowed: `tile` of `gemm` +" in line
+               for _, line in verdicts)  # fmt: skip
+
+
+def test_the_first_line_tells_what_became_slower_and_by_how_much(tmp_path: Path) -> None:
+    base = record_run(tmp_path / "base.bin", Run(noise=0))
+    slow = record_run(tmp_path / "slow.bin", Run(noise=0, scale={TILE: 1.5, INNER: 0.5}))
+
+    status, line = verdict(base, slow)
+
+    assert (status, line) == (
+        3,
+        "REGRESSED: 1 of 5 phases became slower than allowed: `tile` of `gemm` +50.0 % (1 us ->"
+        " 1.50 us per wave); 3 phases became faster",
+    )
+
+
+def test_a_faster_phase_is_shown_and_passes(tmp_path: Path, base: Path) -> None:
+    fast = record_run(tmp_path / "fast.bin", Run(seed=2, scale={INNER: 0.9}))
+
+    assert verdict(base, fast) == (0, f"{PASSED}; 3 phases became faster")
+    shown = lines(base, fast)
+    assert row(shown, "inner")[4] == "faster"
+    assert row(shown, "tile")[4] == "same"
+
+
+def test_a_change_below_two_ticks_of_the_clock_is_below_the_floor(tmp_path: Path) -> None:
+    times = {OUTER: 84, INNER: 400 * US}  # 40 ns, 400 us
+    base = record_run(tmp_path / "base.bin", Run(noise=0, times=times))
+    new = record_run(tmp_path / "new.bin", Run(noise=0, times={OUTER: 126, INNER: 600 * US}))
+
+    status, line = verdict(base, new)
+
+    assert status == 3
+    assert "`inner` of `gemm` +50.0 % (400 us -> 600 us per wave)" in line
+    shown = lines(base, new)
+    assert row(shown, "outer")[:5] == ["outer", "40 ns", "60 ns", "+50.0 %", "below the floor"]
+    assert "below the floor: the change is shorter than two ticks of the clock tell" in shown
+    assert verdict(base, new, "--floor", "0", "--fail-on", "outer>5%")[0] == 3
+    assert verdict(base, new, "--floor", "300us")[0] == 0
+
+
+def test_a_phase_that_runs_more_often_is_a_regression_though_each_is_as_long(
+    tmp_path: Path,
+) -> None:
+    paths = []
+    for often in (8, 16):
+        made, kernel = begin_recording(On())
+        words = [span(TILE, 2_100 * n, 2_100 * n + 420) for n in range(1, often + 1)]
+        waves = [Wave(begin=2_100, end=42_000, main=words, block=(b, 0, 0)) for b in range(10)]
+        made.add_dispatch(kernel, waves, grid=(10, 1, 1))
+        paths.append(made.write(tmp_path / f"{often}.bin"))
+
+    status, line = verdict(*paths)
+
+    assert status == 3
+    assert "`tile` of `gemm` +100.0 % (1.60 us -> 3.20 us per wave)" in line
+    assert row(lines(*paths), "tile")[5:7] == ["8 -> 16", "200 ns"]
+
+
+def test_time_outside_of_phases_counts_as_the_waves(tmp_path: Path) -> None:
+    base = record_run(tmp_path / "base.bin", Run(noise=0, times={INNER: US}))
+    paths = [base]
+    made, kernel = begin_recording(On())
+    for launch in range(10):
+        begin = 21_000 * (launch + 1)
+        words = [push(INNER, begin + 210), pop(begin + 2_310)]
+        waves = [
+            Wave(begin=begin, end=begin + 8_400, main=words, block=(b, 0, 0), wave=w)
+            for b in range(4)
+            for w in range(2)
+        ]
+        made.add_dispatch(kernel, waves, grid=(4, 1, 1), block=(128, 1, 1))
+    paths.append(made.write(tmp_path / "new.bin"))
+
+    status, line = verdict(*paths)
+
+    assert status == 3
+    assert "2 of 3 phases became slower than allowed, first of all `(launch)`" in line
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        ("tile>5%", 3),
+        ("tile>15%", 0),
+        ("tile>50ns", 3),
+        ("tile>200ns", 0),
+        ("tile>5%,200ns", 0),
+        ("gemm:t*>5%", 3),
+        ("inner>5%", 0),
+    ],
+)
+def test_rules_say_what_fails(tmp_path: Path, rule: str, status: int) -> None:
+    base = record_run(tmp_path / "base.bin", Run(noise=0))
+    new = record_run(tmp_path / "new.bin", Run(noise=0, scale={TILE: 1.1}))
+
+    assert verdict(base, new, "--fail-on", rule)[0] == status
+
+
+def test_what_no_rule_is_about_is_shown_as_slower(tmp_path: Path) -> None:
+    base = record_run(tmp_path / "base.bin", Run(noise=0))
+    new = record_run(tmp_path / "new.bin", Run(noise=0, scale={TILE: 1.1}))
+
+    shown = lines(base, new, "--fail-on", "inner>5%")
+
+    assert row(shown, "tile")[3:5] == ["+10.0 %", "slower"]
+    assert "slower: no `--fail-on` is about it" in shown
+
+
+def test_a_rule_about_nothing_is_a_usage_error(base: Path) -> None:
+    with pytest.raises(UsageError, match="`--fail-on 'mainlop>5%'` matches no phase"):
+        ktrace("diff", base, base, "--fail-on", "mainlop>5%")
+
+
+def test_a_rule_about_launches_needs_launches(tmp_path: Path) -> None:
+    few = record_run(tmp_path / "few.bin", Run(launches=3))
+
+    with pytest.raises(UsageError, match=r"--fail-on '\(launch\)>5%'` has nothing to compare"):
+        ktrace("diff", few, few, "--fail-on", "(launch)>5%")
+
+
+@pytest.mark.parametrize(
+    ("launches", "workgroups", "waves", "compared"),
+    [
+        (8, 4, 2, "gemm: compared 8 launches with 8"),
+        (3, 4, 2, "gemm: compared 12 workgroups with 12, as launches are too few (3 and 3)"),
+        (1, 4, 2, "gemm: compared 8 waves with 8, as launches are too few (1 and 1)"),
+        (1, 2_000, 1, "gemm: compared 1,000 workgroups with 1,000, drawn from 2,000 and 2,000, as"
+         " launches are too few (1 and 1)"),
+    ],
+)  # fmt: skip
+def test_what_is_compared_is_as_independent_as_there_is_enough_of(
+    tmp_path: Path, launches: int, workgroups: int, waves: int, compared: str
+) -> None:
+    run = Run(launches=launches, workgroups=workgroups, waves=waves)
+    path = record_run(tmp_path / "run.bin", run)
+
+    assert compared in lines(path, path)
+
+
+def test_too_few_measured_waves_to_tell_are_no_pass(tmp_path: Path) -> None:
+    few = Run(noise=0, launches=1, workgroups=1, waves=2)
+    base = record_run(tmp_path / "base.bin", few, HARDWARE)
+    new = Run(noise=0, launches=1, workgroups=1, waves=2, scale={TILE: 1.5})
+
+    status, line = verdict(base, record_run(tmp_path / "new.bin", new, HARDWARE))
+
+    assert status == 4
+    assert line == (
+        "NOT DECIDED: `tile` of `gemm` took longer than allowed, but 2 and 2 waves are"
+        " too few to tell that from chance"
+    )
+    assert verdict(base, base)[0] == 0
+
+
+def test_modelled_times_of_few_waves_need_no_test(tmp_path: Path) -> None:
+    few = Run(noise=0, launches=1, workgroups=1, waves=2)
+    base = record_run(tmp_path / "base.bin", few)
+    new = Run(noise=0, launches=1, workgroups=1, waves=2, scale={TILE: 1.5})
+
+    assert verdict(base, record_run(tmp_path / "new.bin", new))[0] == 3
+
+
+def test_a_difference_that_chance_makes_is_no_regression(tmp_path: Path) -> None:
+    wild = [
+        record_run(
+            tmp_path / f"{seed}.bin",
+            Run(seed=seed, noise=0.6, drift=0, times={INNER: 4 * US}, waves=1, workgroups=1),
+            HARDWARE,
+        )
+        for seed in (1, 3)
+    ]
+
+    shown = lines(*wild)
+
+    assert shown[0].startswith("PASSED")
+    assert [line for line in shown if "not significant" in line]
+
+
+def test_runs_that_differ_among_themselves_set_the_noise(tmp_path: Path) -> None:
+    sides = {
+        name: [
+            record_run(tmp_path / f"{name}{n}.bin", Run(seed=n, noise=0.001, scale={TILE: scale}))
+            for n, scale in enumerate(scales)
+        ]
+        for name, scales in {"base": (0.95, 1.0, 1.05), "new": (1.1,)}.items()
+    }
+    bases = [part for path in sides["base"] for part in ("--base", path)]
+
+    single = verdict(sides["base"][1], sides["new"][0])
+    several = ktrace("diff", *bases, "--new", sides["new"][0])
+
+    assert single[0] == 3
+    assert several.exit_code == 0
+    cells = row(several.stdout.splitlines(), "tile")
+    assert (cells[4], cells[-2]) == ("within the noise", "21.6 %")
+    assert "base: `base0.bin`, `base1.bin`, `base2.bin`; 3 runs" in several.stdout
+
+
+def test_a_folder_stands_for_its_recordings(tmp_path: Path, base: Path) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for number in range(6):
+        record_run(folder / f"{number}.bin", Run(seed=number))
+
+    shown = lines(folder, base)
+
+    assert shown[0] == PASSED
+    assert shown[1] == (
+        "base: `0.bin`, `1.bin`, `2.bin`, `3.bin` and 2 more; 6 runs, modelled times (software"
+        " device)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("device", "text"),
+    [
+        (
+            {"target": "gfx950:sramecc+:xnack-"},
+            "new.bin ran on gfx950:sramecc+:xnack- (Virtual Instinct, 304 compute units), base.bin"
+            " on gfx942:sramecc+:xnack- (Virtual Instinct, 304 compute units)",
+        ),
+        (
+            {"compute_units": 228},
+            "new.bin ran on gfx942:sramecc+:xnack- (Virtual Instinct, 228 compute units), base.bin"
+            " on gfx942:sramecc+:xnack- (Virtual Instinct, 304 compute units)",
+        ),
+        (
+            {"flags": 0},
+            "times of base.bin are modelled by the software device, those of new.bin were measured"
+            " on hardware",
+        ),
+    ],
+)
+def test_other_devices_are_not_comparable(
+    tmp_path: Path, base: Path, device: dict[str, object], text: str
+) -> None:
+    new = record_run(tmp_path / "new.bin", Run(seed=1), On(device=device))
+
+    assert verdict(base, new) == (4, f"NOT COMPARABLE: {text}")
+    assert not [line for line in lines(base, new) if "tile" in line]
+
+
+def test_another_target_may_be_allowed_but_not_modelled_against_measured(
+    tmp_path: Path, base: Path
+) -> None:
+    other = record_run(tmp_path / "new.bin", Run(seed=2), On(device={"target": "gfx950"}))
+    measured = record_run(tmp_path / "measured.bin", Run(seed=2), HARDWARE)
+
+    shown = lines(base, other, "--allow-different", "target")
+
+    assert shown[0] == PASSED
+    assert [line for line in shown if line.startswith("allowed: new.bin ran on gfx950 (")]
+    assert verdict(base, measured, "--allow-different", "target")[0] == 4
+
+
+def test_other_shapes_are_not_comparable(tmp_path: Path, base: Path) -> None:
+    new = record_run(tmp_path / "new.bin", Run(seed=2), grid=(8, 1, 1))
+
+    assert verdict(base, new) == (
+        4,
+        "NOT COMPARABLE: kernel `gemm` was launched with other shapes: grid 4x1x1, block 128x1x1 on"
+        " the base side only, grid 8x1x1, block 128x1x1 on the new side only",
+    )
+    assert verdict(base, new, "--allow-different", "shape") == (0, PASSED)
+
+
+def test_launches_of_one_shape_are_compared_with_those_of_the_same(tmp_path: Path) -> None:
+    paths = []
+    for name, often in (("base", (10, 20)), ("new", (20, 10))):
+        made, kernel = begin_recording(On())
+        fill(made, kernel, Run(noise=0, launches=often[0]))
+        fill(made, kernel, Run(noise=0, launches=often[1], scale={INNER: 2.0}), grid=(8, 1, 1))
+        paths.append(made.write(tmp_path / f"{name}.bin"))
+
+    shown = lines(*paths)
+
+    assert shown[0] == "PASSED: none of 10 phases became slower than allowed (`*>5%`)"
+    headings = [line for line in shown if line.startswith("gemm")]
+    assert headings == [
+        "gemm (grid 4x1x1, block 128x1x1): compared 10 launches with 20",
+        "gemm (grid 8x1x1, block 128x1x1): compared 20 launches with 10",
+    ]
+
+
+def test_launches_that_were_recorded_in_part_are_another_shape(tmp_path: Path, base: Path) -> None:
+    part = record_run(tmp_path / "part.bin", Run(seed=2), flags=DispatchFlag.FILTERED)
+
+    status, line = verdict(base, part)
+
+    assert status == 4
+    assert line.endswith("grid 4x1x1, block 128x1x1, recorded in part on the new side only")
+
+
+def test_another_tools_file_is_not_comparable(tmp_path: Path, base: Path) -> None:
+    trace = tmp_path / "results.json"
+    trace.write_text('{"traceEvents": []}')
+
+    with pytest.raises(KtraceError, match=r"cannot compare .*results\.json") as caught:
+        ktrace("diff", base, trace)
+
+    assert caught.value.status == 4
+    assert caught.value.why == (
+        "it is JSON; only ktrace's own recordings and baselines are compared"
+    )
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        ("dropped", "12 words did not fit their wave's region; 1 wave filled its region"),
+        ("unclosed", "1 range has no end"),
+        ("not_closed", "1 recording was not closed, as its process ended by exec or a signal (as"
+         " workers of a pool do), or the file was cut: what it holds is whole; whether there was"
+         " more is not known"),
+        ("unfinished", "1 dispatch was recorded without its end; 1 wave never reached its end"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("side", ["base", "new"])
+def test_what_is_not_complete_is_no_pass(
+    tmp_path: Path, base: Path, loss: str, text: str, side: str
+) -> None:
+    lossy = _lossy(tmp_path / "lossy.bin", loss)
+    paths = (lossy, base) if side == "base" else (base, lossy)
+
+    status, line = verdict(*paths)
+
+    assert status == 4
+    assert line == f"NOT COMPARABLE: the {side} side is not complete: {text}"
+    allowed = ktrace("diff", *paths, "--allow-loss")
+    assert allowed.exit_code == 0
+    assert f"allowed: the {side} side is not complete: {text}" in allowed.stdout
+
+
+def _lossy(path: Path, loss: str) -> Path:
+    """A run in which one wave of another launch lacks something."""
+    made, kernel = begin_recording(On())
+    fill(made, kernel, Run(seed=5))
+    begin = 21_000_000
+    words = [push(OUTER, begin + 100), pop(begin + 4_300)]
+    if loss == "unclosed":
+        words = words[:1]
+    wave = Wave(begin=begin, end=begin + 12_600, main=words)
+    flags = 0
+    if loss == "dropped":
+        wave = Wave(begin=begin, end=begin + 12_600, main=words, dropped_main=122)
+    if loss == "unfinished":
+        wave = Wave(begin=begin, end=begin, side=words[0:1], state=WaveState.BEGUN)
+        flags = DispatchFlag.UNFINISHED | DispatchFlag.EAGER
+    if loss != "not_closed":
+        shape = {"grid": (4, 1, 1), "block": (128, 1, 1)}
+        made.add_dispatch(kernel, [wave], flags=flags, **shape)
+    return made.write(path, closed=loss != "not_closed")
+
+
+def test_sides_must_be_two(base: Path) -> None:
+    for arguments in ((base,), (base, base, base), (base, "--base", base, base)):
+        with pytest.raises(UsageError, match="two sides are compared"):
+            ktrace("diff", *arguments)
+
+
+def test_the_largest_change_of_a_waves_own_time_comes_first(tmp_path: Path) -> None:
+    base = record_run(tmp_path / "base.bin", Run(noise=0))
+    slow = record_run(tmp_path / "slow.bin", Run(noise=0, scale={TILE: 1.6, OUTER: 1.35}))
+
+    shown = lines(base, slow)
+
+    assert shown[0].endswith("first of all `tile` of `gemm` +60.0 % (1 us -> 1.60 us per wave)")
+    names = [line.split()[0] for line in shown if line.startswith(" ") and "%" in line]
+    assert names == ["tile", "outer", "(launch)", "(wave)", "inner"]
