@@ -137,7 +137,9 @@ def examples(page: str) -> list[tuple[str, str]]:
     """Return the commands that a page shows after `$ `, and what they print."""
     text = (ROOT / f"docs/reference/{page}.md").read_text()
     blocks = re.findall(r"(?:^(?: {4}.*|)\n)+", text, re.MULTILINE)
-    texts = ["\n".join(line[4:].rstrip() for line in block.splitlines()).strip() for block in blocks]
+    texts = [
+        "\n".join(line[4:].rstrip() for line in block.splitlines()).strip() for block in blocks
+    ]
     return [
         (line.removeprefix("$ "), output.strip())
         for line, _, output in (text.partition("\n") for text in texts)

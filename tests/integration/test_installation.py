@@ -35,3 +35,9 @@ def test_the_native_libraries_are_installed_under_their_names() -> None:
 
 def test_the_package_is_typed() -> None:
     assert (INSTALLED / "py.typed").exists()
+
+
+def test_the_cmake_package_is_installed_beside_the_headers() -> None:
+    names = sorted(path.name for path in (INSTALLED / "cmake").iterdir())
+
+    assert names == ["ktraceConfig.cmake", "ktraceConfigVersion.cmake"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from ktrace_cli.trace_file.sections import read_sections
@@ -135,3 +136,34 @@ def test_a_run_without_launches_leaves_no_file(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert ending(done) == []
     assert not (tmp_path / "ktrace_out").exists()
+
+
+def test_a_worker_that_does_not_run_under_ktrace_refuses(tmp_path: Path) -> None:
+    write_tests(tmp_path, "def test_one():\n    launch(1)\n")
+    worker = (
+        "import os, pytest; os.environ['PYTEST_XDIST_WORKER'] = 'gw0'; pytest.main(['--ktrace'])"
+    )
+
+    done = run_pytest(tmp_path, before=(sys.executable, "-c", worker))
+
+    assert "--ktrace: this process does not run under ktrace" in done.stderr
+    assert not (tmp_path / "ktrace_out").exists()
+
+
+def test_sections_that_cannot_be_written_are_said(tmp_path: Path) -> None:
+    write_tests(
+        tmp_path,
+        """
+def test_one():
+    launch(1)
+    (recording,) = Path("ktrace_out").glob("*.bin")
+    recording.with_name(recording.name + ".sections.jsonl").mkdir()
+""",
+    )
+
+    done = run_pytest(tmp_path, "-q", "--ktrace")
+
+    assert done.returncode == 0
+    assert ending(done)[0] == (
+        "ktrace_out/PYTHON.bin: 1 dispatch, SIZE; its sections could not be written: Is a directory"
+    )

@@ -300,6 +300,17 @@ def test_pytorchs_kernels_hold_our_phases_too(tmp_path: Path) -> None:
     assert path_of(trace, "tile")[0][:4] == ["GPU 0", "stream 7", "gemm", "dispatch 1"]
 
 
+def test_a_viewer_knows_the_date_of_pytorchs_traces(tmp_path: Path) -> None:
+    document = kineto([complete("a", "cpu_op", 10, 5)], baseTimeNanoseconds=HOST_EPOCH_NS)
+
+    trace, _ = merge_files(tmp_path, write_json(tmp_path / "x.json", document))
+
+    assert trace.rows("select clock_name, clock_value from clock_snapshot order by clock_name") == [
+        ("BOOTTIME", HOST_EPOCH_NS + 10_000),
+        ("REALTIME", HOST_EPOCH_NS + 10_000),
+    ]
+
+
 def test_a_merged_trace_can_be_merged_again(tmp_path: Path) -> None:
     words = [span(TILE, 27_300, 29_400)]
     ours = recording(tmp_path / "a.bin", launches=[(10_000, 20_000)], main=words)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ktrace_cli.analysis.compare.baseline_file import parse_baseline, read_baseline, write_baseline
 from ktrace_cli.analysis.compare.compare import Request, compare
 from ktrace_cli.analysis.compare.document import to_document
+from ktrace_cli.analysis.compare.profile import RunProfile
 from ktrace_cli.analysis.compare.rules import parse_rules
 from ktrace_cli.commands.comparing import load_runs
 from ktrace_cli.commands.selection import Unit
@@ -194,6 +195,13 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (folder / "base.json").read_text()
 
 
+def read_or_why(data: bytes) -> tuple[list[RunProfile], str]:
+    try:
+        return parse_baseline(data, Path("base.json")), ""
+    except KtraceError as problem:
+        return [], problem.why
+
+
 @given(
     place=st.integers(0, 10_000),
     value=st.one_of(
@@ -212,11 +220,10 @@ def test_a_changed_baseline_is_read_or_refused_with_words(
         inner = inner[key]
     inner[last] = value
 
-    data = json.dumps(document).encode()
-    try:
-        runs = parse_baseline(data, Path("base.json"))
-    except KtraceError as problem:
-        assert problem.why.startswith("it is a ")
+    runs, why = read_or_why(json.dumps(document).encode())
+
+    if why:
+        assert why.startswith("it is a ")
     else:
         untouched = parse_baseline(text.encode(), Path("base.json"))
         request = Request(parse_rules([], "ns"))

@@ -94,7 +94,9 @@ def test_a_floor_is_a_time(text: str, unit: str, floor: float) -> None:
     assert parse_floor(text, unit) == floor
 
 
-@pytest.mark.parametrize(("text", "unit"), [("5%", "ns"), ("50", "ns"), ("x", "ns"), ("5ns", "cycles")])
+@pytest.mark.parametrize(
+    ("text", "unit"), [("5%", "ns"), ("50", "ns"), ("x", "ns"), ("5ns", "cycles")]
+)
 def test_what_is_no_floor_is_a_usage_error(text: str, unit: str) -> None:
     with pytest.raises(UsageError, match="cannot read `--floor"):
         parse_floor(text, unit)

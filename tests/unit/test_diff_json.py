@@ -71,7 +71,12 @@ def test_a_regression_is_in_the_document(tmp_path: Path, base: Path) -> None:
         (On(device={"target": "gfx950"}), (), "not comparable", ["target"]),
         (On(device={"target": "gfx950"}), ("--allow-different", "target"), "passed", []),
         (HARDWARE, (), "not comparable", ["modelled"]),
-        (On(events=[event(OUTER), event(TILE), event(INNER, "x")]), (), "not comparable", ["events"]),
+        (
+            On(events=[event(OUTER), event(TILE), event(INNER, "x")]),
+            (),
+            "not comparable",
+            ["events"],
+        ),
         (On(mangled="_Z5otherv"), (), "not comparable", ["kernels"]),
     ],
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ktrace_cli.doctor.findings import Finding, State, as_text, listing
 from ktrace_cli.doctor.gpus import gpus, target_name
@@ -374,6 +377,41 @@ def test_a_problem_stands_in_the_way_and_a_note_does_not() -> None:
             },
         ],
     }
+
+
+def test_the_page_shows_what_is_said_of_a_machine_without_a_gpu(machine: Machine) -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "cli-doctor.md"
+    put(machine, "/usr/bin/llvm-objdump", mode=0o755)
+    there = replace(with_packages(machine, {"isal": "1.9.1"}), environment={"PATH": "/usr/bin"})
+
+    text = as_text([*hip_libraries(there), *gpus(there), *tools(there), *packages(there)])
+
+    assert "".join(f"    {line}\n" for line in text.splitlines()) in page.read_text()
+
+
+@given(content=st.binary(max_size=200), name=st.from_regex(r"[0-9]+[^/\0]?", fullmatch=True))
+@settings(max_examples=200)
+def test_no_topology_breaks_the_examination(content: bytes, name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(root=Path(folder), environment={}, python_path=())
+        put(machine, f"/sys/class/kfd/kfd/topology/nodes/{name[:200]}/properties", content)
+
+        assert {one.state for one in gpus(machine)} <= {State.OK, State.NOTE}
+
+
+@given(
+    number=st.text("0123456789.", max_size=20),
+    content=st.one_of(st.binary(max_size=50), st.just(b"\0libamdhip64.so.6\0")),
+)
+def test_no_library_breaks_the_examination(number: str, content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(root=Path(folder), environment={}, python_path=())
+        put(machine, f"/usr/lib64/libamdhip64.so.{number}", content)
+
+        (found,) = hip_libraries(machine)
+
+        assert found.state in (State.OK, State.NOTE)
+        assert found.facts["path"] == f"/usr/lib64/libamdhip64.so.{number}"
 
 
 def test_this_machine_is_looked_at_by_default() -> None:

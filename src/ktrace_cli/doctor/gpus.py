@@ -11,6 +11,7 @@ from ktrace_cli.launch.wording import listed
 
 _NODES = "/sys/class/kfd/kfd/topology/nodes"
 _KFD = "/dev/kfd"
+_MOST_DIGITS = 20  # of 64 bits
 _SOFT = "`ktrace run --device soft` traces on the software device"
 
 
@@ -30,14 +31,17 @@ def gpus(machine: Machine) -> list[Finding]:
 
 def _topology(machine: Machine) -> list[Finding]:
     folder = machine.at(_NODES)
-    nodes = sorted(folder.glob("[0-9]*"), key=lambda node: int(node.name))
+    numbered = [node for node in folder.glob("[0-9]*") if _is_number(node.name)]
+    nodes = sorted(numbered, key=lambda node: int(node.name))
     return [found for node in nodes if (found := _gpu(node))]
 
 
 def _gpu(node: Path) -> Finding | None:
     """Examine a node; None for a CPU."""
     try:
-        properties = _properties((node / "properties").read_text(encoding="ascii"))
+        properties = _properties(
+            (node / "properties").read_text(encoding="ascii", errors="replace")
+        )
     except OSError as error:
         text = f"node {node.name} is not shown to this container or job: {error.strerror}"
         return Finding("GPU", State.NOTE, text)
@@ -54,7 +58,11 @@ def _gpu(node: Path) -> Finding | None:
 
 def _properties(text: str) -> dict[str, int]:
     pairs = [line.split() for line in text.splitlines()]
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()}
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and _is_number(pair[1])}
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 def target_name(number: int) -> str:

@@ -144,14 +144,20 @@ def _linked(listed: str) -> list[Finding]:
 
 
 def _run(command: Sequence[str], names: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command; one that cannot be run or does not end is one that said why."""
     environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    return subprocess.run(
-        command,
-        env={**environment, **names},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_LIMIT_S,
-        check=False,
-    )
+    try:
+        return subprocess.run(
+            command,
+            env={**environment, **names},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, -1, "", f"no answer within {_LIMIT_S} s")
+    except OSError as error:
+        return subprocess.CompletedProcess(command, -1, "", error.strerror or str(error))

@@ -13,14 +13,14 @@ from ktrace_cli.errors import KtraceError
 from ktrace_cli.export.merged_events import count_pieces, order_events, write_events, write_state
 from ktrace_cli.export.merged_lanes import assign_lanes
 from ktrace_cli.export.merged_scopes import find_scopes
-from ktrace_cli.export.merged_tracks import Places, Trees
+from ktrace_cli.export.merged_tracks import Places, Trees, calendar_packet
 from ktrace_cli.export.output import Sink
 from ktrace_cli.export.perfetto import write_perfetto
 from ktrace_cli.export.space import Space
 from ktrace_cli.export.tracks import MOST_WAVE_TRACKS, GroupBy
 from ktrace_cli.export.write import MOST_IN_PERFETTO, count_events
 from ktrace_cli.importers.clocks import Alignment
-from ktrace_cli.importers.host_trace import Argument, HostTrace
+from ktrace_cli.importers.host_trace import Argument, Clock, HostTrace
 from ktrace_cli.importers.inputs import RecordingInput, TraceInput
 from ktrace_cli.importers.kernel_names import shown_name
 from ktrace_cli.importers.matching import Match
@@ -85,6 +85,7 @@ def write_merged(merging: Merging, out: Sink, advance: Advance = unwatched) -> M
         target = _Target(out, _FIRST_SEQUENCE + number, flow, part_of(advance, share))
         crossing[number] = _write_trace(merging, own, number, target)
         flow += len(own.trace.flows)
+    out.write(_calendar(merging))
     spaces = [
         _space(merging, number, trees, scopes.recordings[number], _parents(merging, places, number))
         for number in range(len(merging.recordings))
@@ -178,6 +179,18 @@ def _write_trace(merging: Merging, places: Places, number: int, target: _Target)
         target.out.write(piece)
         target.advance(1 / count_pieces(shown))
     return int((lanes > 0).sum())
+
+
+def _calendar(merging: Merging) -> bytes:
+    """Tell that times are the calendar's, where they are: traces without a recording may be."""
+    begins = [
+        int(one.trace.slices["begin_ns"][0]) + at.shift_ns
+        for one, at in zip(merging.traces, merging.alignment.traces, strict=True)
+        if one.trace.clock is Clock.REALTIME and len(one.trace.slices)
+    ]
+    if merging.recordings or not begins:
+        return b""
+    return calendar_packet(min(begins), _FIRST_SEQUENCE)
 
 
 def _group_by(merging: Merging, recording: RecordingInput) -> GroupBy:

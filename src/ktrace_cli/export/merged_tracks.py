@@ -8,10 +8,17 @@ from ktrace_cli.export.protobuf import message, number, text
 from ktrace_cli.importers.host_trace import HostTrace
 
 _EXPLICIT_ORDER, _NEVER_MERGE = 3, 2
+_BOOTTIME, _REALTIME = 6, 1
 _FIRST_ALIAS = 1 << 22
 """Linux has no process of this id or above."""
 _MOST = 1 << 31
 """Ids in a trace are 32 bits with a sign."""
+
+
+def calendar_packet(ns: int, sequence: int) -> bytes:
+    """Tell that the trace's clock and the calendar (UTC) are the same."""
+    clocks = [message(1, number(1, clock), number(2, ns)) for clock in (_BOOTTIME, _REALTIME)]
+    return message(1, number(10, sequence), message(6, *clocks))
 
 
 @dataclass

@@ -78,11 +78,12 @@ def _drain(events: Any, advance: Advance) -> Iterator[Any]:
     if not isinstance(events, list):
         return
     events.reverse()
-    count = len(events)
+    count = told = len(events)
     while events:
         yield events.pop()
         if len(events) % _EVENTS_PER_STEP == 0:
-            advance(min(_EVENTS_PER_STEP, count) / count)
+            advance((told - len(events)) / count)
+            told = len(events)
 
 
 def _format(header: Mapping[str, Any]) -> str:

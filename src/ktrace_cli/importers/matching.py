@@ -1,8 +1,9 @@
 """Which slice of another tool shows the same kernel launch as a dispatch of ours.
 
-Both are on one axis, so first what overlaps most is the same; a dispatch that overlaps with nothing
-(clocks of a GPU are known to some microseconds, kernels may be shorter) takes the next launch of
-its kernel between its launch and its completion, in order.
+A stream runs in order, so where a kernel ran on one stream and both tools have all of its launches,
+the first is the first. Else both are on one axis, and what overlaps most is the same; a dispatch
+that overlaps with nothing (clocks of a GPU are known to some microseconds, kernels may be shorter)
+takes the next launch of its kernel between its launch and its completion.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Match:
     slice_of_dispatch: Ints
     """Row of HostTrace.slices for each dispatch, or NONE."""
     by_order: int
-    """How many of them were told by the order of launches only."""
+    """How many of them do not overlap in time: only the order of launches tells."""
     candidates: int
     """Kernels of the trace that are called like one of ours."""
     outside_ns: int
@@ -91,23 +92,22 @@ def match(
     begin = timeline.dispatches["begin_ns"] + ours.shift_ns
     end = timeline.dispatches["end_ns"] + ours.shift_ns
     found = np.full(len(timeline.dispatches), NONE, np.int64)
-    taken: set[int] = set()
+    _match_streams(timeline, kernels, ours.shift_ns, found)
+    taken = set(found[found != NONE].tolist())
     for _, dispatch, row in sorted(_overlaps(timeline, kernels, begin, end)):
         if found[dispatch] == NONE and row not in taken:
             found[dispatch] = row
             taken.add(row)
-    by_overlap = int((found != NONE).sum())
     _match_in_order(timeline, kernels, ours.shift_ns, (found, taken))
     matched = np.flatnonzero(found != NONE)
     slices = trace.trace.slices[found[matched]]
-    outside = np.maximum(
-        slices["begin_ns"] + theirs.shift_ns - begin[matched],
-        end[matched] - slices["end_ns"] - theirs.shift_ns,
-    )
+    first, last = slices["begin_ns"] + theirs.shift_ns, slices["end_ns"] + theirs.shift_ns
+    outside = np.maximum(first - begin[matched], end[matched] - last)
+    apart = (first >= end[matched]) | (last <= begin[matched])
     named = np.unique(np.concatenate([k.rows for k in kernels.values()] or [np.zeros(0, np.int64)]))
     return Match(
         slice_of_dispatch=found,
-        by_order=len(matched) - by_overlap,
+        by_order=int(apart.sum()),
         candidates=len(named),
         outside_ns=max(int(outside.max(initial=0)), 0),
     )
@@ -139,6 +139,31 @@ def _candidates(recording: RecordingInput, trace: HostTrace, shift_ns: int) -> d
         reach = np.maximum.accumulate(end)
         found[number] = _Kernels(own, slices["begin_ns"] + shift_ns, end, reach)
     return found
+
+
+def _match_streams(
+    timeline: Timeline, kernels: dict[int, _Kernels], shift_ns: int, found: Ints
+) -> None:
+    """Match kernels that were launched on one stream only, if all of them are there, in order.
+
+    A stream runs its kernels in order. So this is right also where a clock is off by more than a
+    kernel takes, and each dispatch would overlap with its neighbour's slice.
+    """
+    dispatches = timeline.dispatches
+    rows, times = np.unique(
+        np.concatenate([own.rows for own in kernels.values()] or [found[:0]]), return_counts=True
+    )
+    for number, own in kernels.items():
+        ours = np.flatnonzero(dispatches["kernel"] == number)
+        ours = ours[np.argsort(dispatches["number"][ours], kind="stable")]
+        streams = np.unique(dispatches[["device", "stream"]][ours])
+        is_shared = np.any(times[np.searchsorted(rows, own.rows)] > 1)
+        if len(streams) != 1 or len(ours) != len(own.rows) or is_shared:
+            continue
+        launched = dispatches["launched_ns"][ours] + shift_ns - _SLACK_NS
+        completed = dispatches["completed_ns"][ours] + shift_ns + _SLACK_NS
+        if np.all((own.begin >= launched) & (own.end <= completed)):
+            found[ours] = own.rows
 
 
 def _overlaps(

@@ -99,6 +99,7 @@ class PacketReader:
             if read - told > _BYTES_PER_STEP:
                 advance((read - told) / len(trace))
                 told = read
+        advance(1 - told / max(len(trace), 1))
 
     def _packet(self, data: bytes, depth: int = 0) -> Iterator[Event]:
         packet = dict(fields(data))

@@ -36,7 +36,8 @@ def sentences_on_matches(
         recording, trace = recordings[number], traces[other]
         if not len(trace.trace.kernels):
             continue
-        said.append(_matched(recording, trace, match))
+        if len(recording.timeline.dispatches):
+            said.append(_matched(recording, trace, match))
         if extra := match.candidates - match.count:
             kernels = counted(extra, "kernel is", "kernels are")
             missing.append(

@@ -15,7 +15,7 @@ def load_demangler() -> None:
     as programs that it could not trace. Where this fails, that is what happens.
     """
     find_library = ctypes.util.find_library
-    ctypes.util.find_library = _SONAME_BY_NAME.get
+    ctypes.util.find_library = _SONAME_BY_NAME.get  # type: ignore[assignment] # for one import
     try:
         with contextlib.suppress(ImportError, OSError):
             import cxxfilt  # noqa: F401, PLC0415 - not before it is needed

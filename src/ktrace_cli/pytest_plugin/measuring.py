@@ -136,7 +136,8 @@ def _unmet(timeline: Timeline, found: Occurrences, limit: Limit) -> list[str]:
     if limit.statistic == "min_count":
         if found.count >= limit.value:
             return []
-        return [f"{found.name} occurred {counted(found.count, 'time')}, wanted {limit.value:,} or more"]
+        times = counted(found.count, "time")
+        return [f"{found.name} occurred {times}, wanted {limit.value:,} or more"]
     if not len(found.ns):
         return []
     measured = found.statistic(limit.statistic)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ktrace_cli.analysis.compare.center import center, noise_of
+from ktrace_cli.analysis.compare.center import Spread, center, find_spread, noise_of
 from ktrace_cli.analysis.compare.comparable import differences_of_runs, losses_of_runs
 from ktrace_cli.analysis.compare.judging import choose_level
-from ktrace_cli.analysis.compare.profile import PhaseId, RunProfile
+from ktrace_cli.analysis.compare.profile import LAUNCH_TIME, PhaseId, RunProfile
 from ktrace_cli.analysis.compare.sides import KernelSide, pair_kernels
 from ktrace_cli.errors import ExitStatus, KtraceError
 from ktrace_cli.model import Losses
@@ -64,14 +64,20 @@ def find_noise(runs: Sequence[RunProfile]) -> list[Noise]:
             continue
         has_others = sum(other.name == pair.name for other in pairs) > 1
         shown = f" ({pair.shape})" if has_others else ""
-        for id_ in dict.fromkeys(i for p in pair.base.profiles for i in p.phases):
-            part = _noise(pair.base, id_)
-            if part is not None:
-                found.append(Noise(f"{pair.name}{shown}", id_.name, part))
+        spreads = _spreads(pair.base)
+        for id_, spread in spreads.items():
+            part = noise_of(spread, list(spreads.values()), len(spreads))
+            found.append(Noise(f"{pair.name}{shown}", id_.name, part))
     return sorted(found, key=lambda noise: -noise.part)
 
 
-def _noise(side: KernelSide, id_: PhaseId) -> float | None:
+def _spreads(side: KernelSide) -> dict[PhaseId, Spread]:
+    """Return how much runs differ in each phase, as one more run would be compared with them."""
     level, _ = choose_level(side, side, 1)
-    runs = [center(values) for values in side.values_by_run(id_, level)]
-    return noise_of(runs) if len(runs) > 1 and min(runs) > 0 else None
+    found = {}
+    for id_ in dict.fromkeys(id_ for profile in side.profiles for id_ in profile.phases):
+        runs = [center(values, level) for values in side.values_by_run(id_, level)]
+        spread = find_spread(runs, [1.0]) if id_ != LAUNCH_TIME or level == "launch" else None
+        if spread is not None:
+            found[id_] = spread
+    return found

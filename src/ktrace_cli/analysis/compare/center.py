@@ -1,43 +1,55 @@
-"""Where the middle of a sample is, and how far that of one run is from another's."""
+"""Where the middle of a sample is, and how far those of runs are apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, lgamma, sqrt
+from dataclasses import dataclass
+from math import exp, sqrt
+from statistics import NormalDist
 
 import numpy as np
 
 from ktrace_cli.analysis.compare.profile import Floats
+from ktrace_cli.analysis.compare.rank_test import SIGNIFICANCE
 
-_TRIMMED = 0.1
-_DEVIATIONS = 3
-"""What a run differs from others by without being different: three standard deviations."""
+_CUT = {"launch": 0.25, "workgroup": 0.1, "wave": 0.1}
+"""What is left out at either end. Launches are few, and now and then one is cold or disturbed;
+workgroups are many, and a change in a part of them counts."""
+_OTHERS_WEIGHT = 4
+"""Of the deviations of other phases, in degrees of freedom: those of few runs tell little."""
+_MOST_NOISE = 1e6
 
 
-def center(values: Floats) -> float:
-    """Return the mean without the fastest and the slowest tenth, at least one of each.
-
-    A cold launch does not move it; a change in a part of the units does, unlike the median.
-    """
+def center(values: Floats, level: str) -> float:
+    """Return the mean of launches' middle half, or of others without a tenth at either end."""
     if len(values) < 3:
         return float(values.mean()) if len(values) else 0.0
-    cut = max(1, int(len(values) * _TRIMMED))
+    cut = max(1, int(len(values) * _CUT[level]))
     return float(np.sort(values)[cut:-cut].mean())
 
 
-def centers(base: Floats, new: Floats) -> tuple[float, float]:
+def centers(base: Floats, new: Floats, level: str) -> tuple[float, float]:
     """Return both middles; the plain means where too few units have the phase for that."""
-    found = center(base), center(new)
+    found = center(base, level), center(new, level)
     if min(found) > 0 or not (len(base) and len(new)):
         return found
     return float(base.mean()), float(new.mean())
 
 
-def noise_between(base: Sequence[float], new: Sequence[float]) -> float | None:
-    """Return how much two sides may differ because runs do, as a part of the time.
+@dataclass(frozen=True)
+class Spread:
+    """How much runs of one side differ in a phase."""
 
-    Three standard deviations of the difference of the sides' means. The deviation is that between
-    runs of one side, on both sides together, enlarged for what few runs do not show.
+    variance: float
+    """Of the logarithm of a run's middle."""
+    freedom: int
+    """Degrees of it: how many runs there are more than sides."""
+    scale: float
+    """1 / runs of both sides, added up: what the difference of their means varies by more."""
+
+
+def find_spread(base: Sequence[float], new: Sequence[float]) -> Spread | None:
+    """Return how much runs differ in a phase.
 
     Args:
         base: the middle of each run.
@@ -51,17 +63,31 @@ def noise_between(base: Sequence[float], new: Sequence[float]) -> float | None:
     if not freedom or not min(len(side) for side in sides):
         return None
     squares = sum(float(((side - side.mean()) ** 2).sum()) for side in sides)
-    deviation = sqrt(squares / freedom) / _share_seen(freedom)
-    return exp(_DEVIATIONS * deviation * sqrt(sum(1 / len(side) for side in sides))) - 1
+    return Spread(squares / freedom, freedom, sum(1 / len(side) for side in sides))
 
 
-def noise_of(runs: Sequence[float]) -> float | None:
-    """Return how much one more run may differ from these, as a part of the time."""
-    if len(runs) < 2:
-        return None
-    return noise_between(runs, [float(np.exp(np.log(runs).mean()))] if min(runs) > 0 else [])
+def noise_of(spread: Spread, others: Sequence[Spread], tests: int) -> float:
+    """Return how much sides may differ in a phase because runs do, as a part of its time.
+
+    Student's t decides, at SIGNIFICANCE for all tests together. Few runs tell little, so that the
+    variance is taken together with the mean one of all phases.
+
+    Args:
+        spread: of the phase.
+        others: of all phases of its kernel.
+        tests: how many phases are compared.
+    """
+    freedom = spread.freedom + _OTHERS_WEIGHT
+    usual = sum(other.variance for other in others) / len(others)
+    variance = (spread.freedom * spread.variance + _OTHERS_WEIGHT * usual) / freedom
+    deviations = _student(SIGNIFICANCE / max(tests, 1) / 2, freedom)
+    return exp(min(deviations * sqrt(variance * spread.scale), np.log(_MOST_NOISE))) - 1
 
 
-def _share_seen(freedom: int) -> float:
-    """Return the mean of a sample's standard deviation as a part of the true one."""
-    return sqrt(2 / freedom) * exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2))
+def _student(probability: float, freedom: int) -> float:
+    """Return what Student's t exceeds with a probability (expansion of Cornish and Fisher)."""
+    z = -NormalDist().inv_cdf(probability)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ktrace_cli.analysis.compare.center import center, centers, noise_between
+from ktrace_cli.analysis.compare.center import Spread, center, centers, find_spread, noise_of
 from ktrace_cli.analysis.compare.profile import LAUNCH_TIME, LEVELS, WAVE_TIME, PhaseId
 from ktrace_cli.analysis.compare.rank_test import SIGNIFICANCE, adjust, can_show, p_value
 from ktrace_cli.analysis.compare.results import PhaseSide, Row, Status
@@ -41,7 +41,7 @@ class _Measured:
     base: PhaseSide
     new: PhaseSide
     p: float | None
-    noise: float | None
+    spread: Spread | None
 
     @property
     def change(self) -> float:
@@ -66,9 +66,22 @@ def compare_rows(pairs: Sequence[Pair], conditions: Conditions) -> list[JudgedKe
     adjusted = adjust([one.p for one in tested if one.p is not None])
     p_by_phase = {id(one): p for one, p in zip(tested, adjusted, strict=True)}
     return [
-        JudgedKernel(level, tuple(_judge(m, p_by_phase.get(id(m)), conditions) for m in found))
+        JudgedKernel(
+            level,
+            tuple(
+                _judge(one, p_by_phase.get(id(one)), noise, conditions)
+                for one, noise in zip(found, _noises(found, tests), strict=True)
+            ),
+        )
         for found, (level, _) in zip(measured, levels, strict=True)
     ]
+
+
+def _noises(measured: Sequence[_Measured], tests: int) -> list[float | None]:
+    """Return what each phase of a kernel may differ by because runs do."""
+    spreads = [one.spread for one in measured]
+    known = [spread for spread in spreads if spread is not None]
+    return [None if spread is None else noise_of(spread, known, tests) for spread in spreads]
 
 
 def _phases(base: KernelSide, new: KernelSide) -> list[PhaseId]:
@@ -98,15 +111,15 @@ def _measure(
 ) -> _Measured:
     base, new = sides
     values = base.values(id_, level), new.values(id_, level)
-    middles = centers(*values)
-    runs = [[center(one) for one in side.values_by_run(id_, level)] for side in sides]
+    middles = centers(*values, level)
+    runs = [[center(one, level) for one in side.values_by_run(id_, level)] for side in sides]
     return _Measured(
         kernel=kernel,
         id=id_,
         base=_side(base, id_, middles[0]),
         new=_side(new, id_, middles[1]),
         p=p_value(*values) if is_testable else None,
-        noise=noise_between(*runs),
+        spread=find_spread(*runs),
     )
 
 
@@ -124,14 +137,15 @@ def _side(side: KernelSide, id_: PhaseId, middle: float) -> PhaseSide:
     )
 
 
-def _judge(one: _Measured, p: float | None, conditions: Conditions) -> Row:
+def _judge(one: _Measured, p: float | None, noise: float | None, conditions: Conditions) -> Row:
     rules = rules_for(conditions.rules, one.kernel, one.id.name)
     floor = conditions.floor * _occurrences(one)
     exceeded = [rule for rule in rules if rule.is_exceeded(one.base.wave_ns, one.change)]
     exceeded.sort(key=lambda rule: not rule.is_failing)
     status = Status.SAME
     if exceeded:
-        status = _doubt(one, p, floor, conditions) or _direction(one, exceeded[0])
+        doubt = _below(one, floor, noise) or _unproven(p, conditions)
+        status = doubt or _direction(one, exceeded[0])
     if status is Status.TOO_FEW and not (exceeded[0].is_failing and one.change > 0):
         status = Status.UNPROVEN
     return Row(
@@ -143,18 +157,23 @@ def _judge(one: _Measured, p: float | None, conditions: Conditions) -> Row:
         change=one.change / one.base.wave_ns if one.base.wave_ns else None,
         limit=(exceeded or list(rules))[0].text,
         p=p,
-        noise=one.noise,
+        noise=noise,
         floor_ns=floor,
     )
 
 
-def _doubt(one: _Measured, p: float | None, floor: float, conditions: Conditions) -> Status | None:
-    """Return what else than a change of the program explains a change; None if nothing does."""
+def _below(one: _Measured, floor: float, noise: float | None) -> Status | None:
+    """Return what of clock and noise explains a change."""
     change = abs(one.change)
     if round(change, 3) <= floor:
         return Status.BELOW_FLOOR
-    if one.noise is not None and change <= one.noise * one.base.wave_ns:
+    if noise is not None and change <= noise * one.base.wave_ns:
         return Status.WITHIN_NOISE
+    return None
+
+
+def _unproven(p: float | None, conditions: Conditions) -> Status | None:
+    """Return what chance explains of a change."""
     if p is None:
         return None if conditions.is_modelled else Status.TOO_FEW
     return Status.UNPROVEN if p > SIGNIFICANCE else None

@@ -19,14 +19,20 @@ from ktrace_cli.analysis.compare.profile import (
     Shape,
 )
 from ktrace_cli.analysis.compare.tables import EventTable, list_tables
-from ktrace_cli.analysis.compare.units import Group, UnitTimes, make_units, slices_of
+from ktrace_cli.analysis.compare.units import (
+    Group,
+    UnitTimes,
+    make_units,
+    rows_by_number,
+    slices_of,
+)
 from ktrace_cli.analysis.grouping import By, Grouping
 from ktrace_cli.analysis.phase_times import Phase, PhaseTimes
 from ktrace_cli.analysis.phases import PhaseTable, list_phases
 from ktrace_cli.analysis.results import NANOSECONDS
 from ktrace_cli.analysis.rows import Rows
 from ktrace_cli.code_object.names import display_name
-from ktrace_cli.model import NONE, Timeline, WaveFlag
+from ktrace_cli.model import Timeline, WaveFlag
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file.layout import DispatchFlag
 from ktrace_cli.trace_file.recording import Recording
@@ -84,18 +90,42 @@ def _kernels(recording: Recording, timeline: Timeline) -> tuple[KernelProfile, .
     every_wave = np.arange(len(duration))
     for level in units.values():
         level.add(every_wave, np.zeros_like(every_wave), duration)
-    by_group = phases.by_unit(np.ones((len(timeline.kernels), len(groups)), np.int64))
+    collected = _Collected(timeline, table, units, of_kernel, _phases(phases, timeline, groups))
     tables = list_tables(recording, timeline, table)
-    collected = _Collected(timeline, table, units, of_kernel)
+    waves = _waves(timeline, groups)
     return tuple(
-        collected.kernel(
-            number,
-            group,
-            tables[group.kernel],
-            [row.phase for row in by_group.get(group.kernel, ()) if row.unit == (number,)],
-        )
+        collected.kernel(number, group, tables[group.kernel], waves[number])
         for number, group in enumerate(groups)
     )
+
+
+def _phases(times: PhaseTimes, timeline: Timeline, groups: list[Group]) -> list[list[Phase]]:
+    """Return the phases of each group."""
+    found: list[list[Phase]] = [[] for _ in groups]
+    # Nobody asks for shares: all waves together take 1.
+    no_shares = np.ones((len(timeline.kernels), len(groups)), np.int64)
+    for rows in times.by_unit(no_shares).values():
+        for row in rows:
+            (number,) = row.unit
+            assert isinstance(number, int)
+            found[number].append(row.phase)
+    return found
+
+
+def _waves(timeline: Timeline, groups: list[Group]) -> list[Ints]:
+    """Return the times of each group's waves."""
+    waves = timeline.waves[(timeline.waves["flags"] & WaveFlag.TORN) == 0]
+    ns = (waves["end_ns"] - waves["begin_ns"]).astype(np.int64)
+    of_launch = _group_of_launch(timeline, groups)
+    rows = rows_by_number(of_launch[waves["dispatch"]], len(groups))
+    return [ns[own] for own in rows]
+
+
+def _group_of_launch(timeline: Timeline, groups: list[Group]) -> Ints:
+    of_launch = np.zeros(len(timeline.dispatches), np.int64)
+    for number, group in enumerate(groups):
+        of_launch[group.launches] = number
+    return of_launch
 
 
 def _groups(timeline: Timeline, table: PhaseTable) -> list[Group]:
@@ -122,9 +152,7 @@ def _columns(table: PhaseTable, kernels: int) -> tuple[list[list[int]], Ints]:
 
 
 def _grouping(timeline: Timeline, groups: list[Group]) -> Grouping:
-    of_launch = np.zeros(len(timeline.dispatches), np.int64)
-    for number, group in enumerate(groups):
-        of_launch[group.launches] = number
+    of_launch = _group_of_launch(timeline, groups)
     units = tuple((number,) for number in range(len(groups)))
     return Grouping(By.DISPATCH, ("group",), units, of_launch[timeline.waves["dispatch"]])
 
@@ -138,12 +166,11 @@ class _Collected:
     units: Mapping[str, UnitTimes]
     of_kernel: list[list[int]]
     """Rows of PhaseTable.keys."""
+    phases: list[list[Phase]]
+    """Of each group."""
 
-    def kernel(
-        self, number: int, group: Group, table: EventTable, phases: list[Phase]
-    ) -> KernelProfile:
+    def kernel(self, number: int, group: Group, table: EventTable, waves: Ints) -> KernelProfile:
         kernel = self.timeline.kernels[group.kernel]
-        waves = self._waves(group)
         found = {level: times.times(number) for level, times in self.units.items()}
         levels = [level for level, times in found.items() if len(times)]
         column = {
@@ -151,10 +178,10 @@ class _Collected:
             for place, row in enumerate(self.of_kernel[group.kernel], 1)
             for key in [self.table.keys[row]]
         }
-        profiles = [_wave_profile(waves, {level: found[level][:, 0] for level in levels})]
+        profiles = [_of_times(WAVE_TIME, waves, {level: found[level][:, 0] for level in levels})]
         if self.timeline.unit == NANOSECONDS:
-            profiles.append(self._launch_profile(number))
-        for phase in phases:
+            profiles.append(self._launch_profile(number, group))
+        for phase in self.phases[number]:
             id_ = PhaseId(phase.name, phase.kind, phase.lane)
             values = {level: found[level][:, column[id_]] for level in levels}
             profiles.append(_profile(id_, phase, values))
@@ -171,25 +198,13 @@ class _Collected:
             phases={profile.id: profile for profile in profiles},
         )
 
-    def _waves(self, group: Group) -> Ints:
-        """Return the times of a group's waves."""
-        timeline = self.timeline
-        is_in = np.zeros(len(timeline.dispatches), np.bool_)
-        is_in[group.launches] = True
-        waves = timeline.waves
-        rows = is_in[waves["dispatch"]] & ((waves["flags"] & WaveFlag.TORN) == 0)
-        return np.asarray(waves["end_ns"][rows] - waves["begin_ns"][rows], np.int64)
-
-    def _launch_profile(self, number: int) -> PhaseProfile:
-        # Only launches that have waves have a time.
-        rows = self.units["launch"].units(number).rows
-        dispatches = self.timeline.dispatches[rows[rows != NONE]]
+    def _launch_profile(self, number: int, group: Group) -> PhaseProfile:
+        dispatches = self.timeline.dispatches
         ns = (dispatches["end_ns"] - dispatches["begin_ns"]).astype(np.int64)
-        return _of_times(LAUNCH_TIME, ns, {"launch": ns.astype(np.float64)})
-
-
-def _wave_profile(ns: Ints, values: dict[str, Floats]) -> PhaseProfile:
-    return _of_times(WAVE_TIME, ns, values)
+        # Only launches that have waves have a time.
+        timed = group.launches[dispatches["waves"][group.launches] > 0]
+        sampled = ns[self.units["launch"].units(number).rows]
+        return _of_times(LAUNCH_TIME, ns[timed], {"launch": sampled.astype(np.float64)})
 
 
 def _of_times(id_: PhaseId, ns: Ints, values: dict[str, Floats]) -> PhaseProfile:

@@ -43,7 +43,9 @@ def write_comparison(result: Comparison, top: int) -> tuple[Line, list[Block]]:
         result: what to tell.
         top: most rows of a table, and kernels; 0: all.
     """
-    blocks: list[Block] = [Line(("try: ", reason.fix), indent=2) for reason in _distinct_fixes(result.reasons)]
+    blocks: list[Block] = [
+        Line(("try: ", reason.fix), indent=2) for reason in _distinct_fixes(result.reasons)
+    ]
     blocks += _sides(result)
     blocks += [Line(("allowed: ", *_names(reason.text))) for reason in result.allowed]
     blocks += _kernels_of_one_side(result)
@@ -220,13 +222,12 @@ def _fields(kernel: KernelComparison, rows: Sequence[Row], unit: str) -> list[_F
 
 
 def _note_on_times(rows: Sequence[Row], kernel: KernelComparison) -> str:
-    many = "launches" if kernel.level == "launch" else f"{kernel.level}s"
+    over = "the middle half of the launches"
+    if kernel.level != "launch":
+        over = f"{kernel.level}s without the fastest and the slowest tenth"
     has_launch = any(row.id == LAUNCH_TIME for row in rows)
     launch = f", and in {LAUNCH_TIME.name} that of a launch" if has_launch else ""
-    return (
-        f"base, new: time that a wave spends in the phase{launch}, over {many} without the fastest"
-        " and the slowest tenth"
-    )
+    return f"base, new: time that a wave spends in the phase{launch}, mean over {over}"
 
 
 def _change(row: Row) -> str:

@@ -110,11 +110,9 @@ def make_units(timeline: Timeline, groups: list[Group], columns: list[int]) -> d
 def _draw(unit: Ints, group_of_wave: Ints, groups: int, columns: list[int]) -> list[Units]:
     timed = np.flatnonzero(unit != NONE)
     distinct, at = np.unique(unit[timed], return_index=True)
-    group = group_of_wave[timed[at]]
     drawn, first = [], 0
-    for number in range(groups):
-        rows = distinct[group == number]
-        kept = rows
+    for number, places in enumerate(rows_by_number(group_of_wave[timed[at]], groups)):
+        rows = kept = distinct[places]
         if len(rows) > MOST_UNITS:
             chosen = np.random.default_rng(0).choice(len(rows), MOST_UNITS, replace=False)
             kept = rows[np.sort(chosen)]
@@ -130,6 +128,12 @@ def _without(units: list[Units], is_left_out: list[bool], columns: list[int]) ->
         left.append(Units(one.total, rows, first))
         first += len(rows) * columns[number]
     return left
+
+
+def rows_by_number(numbers: Ints, count: int) -> list[Ints]:
+    """Return the rows that have each number below `count`, ascending."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.searchsorted(numbers[order], np.arange(1, count))) if count else []
 
 
 def slices_of(rows: Rows) -> tuple[Ints, Ints, Ints]:
