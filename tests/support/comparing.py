@@ -51,7 +51,7 @@ def fill(made: RecordingBuilder, kernel: int, run: Run, **dispatch: Any) -> None
         dispatch.setdefault("grid", (run.workgroups, 1, 1))
         dispatch.setdefault("block", (64 * run.waves, 1, 1))
         made.add_dispatch(kernel, waves, **dispatch)
-        begin = max(wave.end for wave in waves) + 10 * US
+        begin = max((wave.end for wave in waves), default=begin) + 10 * US
 
 
 @dataclass(frozen=True)

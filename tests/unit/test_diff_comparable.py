@@ -28,17 +28,17 @@ def lines(*arguments: object) -> list[str]:
     [
         (
             {"target": "gfx950:sramecc+:xnack-"},
-            "new.bin ran on gfx950:sramecc+:xnack- (Virtual Instinct, 304 compute units), base.bin"
+            "{new} ran on gfx950:sramecc+:xnack- (Virtual Instinct, 304 compute units), {base}"
             " on gfx942:sramecc+:xnack- (Virtual Instinct, 304 compute units)",
         ),
         (
             {"compute_units": 228},
-            "new.bin ran on gfx942:sramecc+:xnack- (Virtual Instinct, 228 compute units), base.bin"
+            "{new} ran on gfx942:sramecc+:xnack- (Virtual Instinct, 228 compute units), {base}"
             " on gfx942:sramecc+:xnack- (Virtual Instinct, 304 compute units)",
         ),
         (
             {"flags": 0},
-            "times of base.bin are modelled by the software device, those of new.bin were measured"
+            "times of {base} are modelled by the software device, those of {new} were measured"
             " on hardware",
         ),
     ],
@@ -48,6 +48,7 @@ def test_other_devices_are_not_comparable(
 ) -> None:
     new = record_run(tmp_path / "new.bin", Run(seed=1), On(device=device))
 
+    text = text.format(base=base, new=new)
     assert verdict(base, new) == (4, f"NOT COMPARABLE: {text}")
     assert not [line for line in lines(base, new) if "tile" in line]
 
@@ -61,8 +62,34 @@ def test_another_target_may_be_allowed_but_not_modelled_against_measured(
     shown = lines(base, other, "--allow-different", "target")
 
     assert shown[0] == PASSED
-    assert [line for line in shown if line.startswith("allowed: new.bin ran on gfx950 (")]
+    assert [line for line in shown if line.startswith(f"allowed: {other} ran on gfx950 (")]
     assert verdict(base, measured, "--allow-different", "target")[0] == 4
+
+
+def test_a_recording_without_launches_is_no_pass(tmp_path: Path, base: Path) -> None:
+    made, _ = begin_recording(On())
+    empty = made.write(tmp_path / "empty.bin")
+
+    text = "NOT COMPARABLE: kernel `gemm` did not run on the new side"
+    assert verdict(base, empty) == (4, text)
+    text = f"NOT COMPARABLE: {empty} has no traced launch"
+    assert verdict(base, empty, "--allow-different", "kernels") == (4, text)
+    assert verdict(empty, base) == (4, text)
+    assert verdict(empty, empty) == (4, text)
+
+
+def test_a_kernel_without_a_wave_is_no_pass(tmp_path: Path) -> None:
+    paths = []
+    for name, run in (("base", Run(launches=9)), ("new", Run(launches=9, workgroups=0))):
+        path = record_run(
+            tmp_path / f"{name}.bin", run, grid=(4, 1, 1), flags=DispatchFlag.FILTERED, expected=0
+        )
+        paths.append(path)
+
+    assert verdict(*paths) == (
+        4,
+        "NOT COMPARABLE: no wave of kernel `gemm` was recorded on the new side",
+    )
 
 
 def test_other_shapes_are_not_comparable(tmp_path: Path, base: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_regression_is_in_the_document(tmp_path: Path, base: Path) -> None:
 
     check(made)
     assert (made["schema"], made["verdict"], made["unit"]) == (1, "regressed", "ns")
-    assert made["base"] == {"runs": ["base.bin"], "losses": {}, "modelled_time": True}
+    assert made["base"] == {"runs": [str(base)], "losses": {}, "modelled_time": True}
     assert (made["counts"]["regressed"], made["counts"]["same"]) == (1, 4)
     (kernel,) = made["kernels"]
     assert (kernel["name"], kernel["grid"], kernel["level"]) == ("gemm", [4, 1, 1], "launch")

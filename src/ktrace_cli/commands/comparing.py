@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -85,7 +86,7 @@ def _measure(path: Path, unit: Unit) -> RunProfile:
     if unit is Unit.CYCLES:
         timeline = in_cycles(timeline)
     with console.progress(f"measuring {path.name}") as advance:
-        return measure(recording, with_progress(timeline, advance))
+        return replace(measure(recording, with_progress(timeline, advance)), name=str(path))
 
 
 def _check_kind(path: Path) -> None:

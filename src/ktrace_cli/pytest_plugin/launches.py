@@ -31,7 +31,7 @@ class Launches:
 
     def __init__(self, recording: Path) -> None:
         self._follower = Follower(recording)
-        self._earlier: tuple[DispatchRecord, ...] = ()
+        self._kept: tuple[DispatchRecord, ...] = ()
 
     def between(self, before: int, after: int) -> Window | None:
         """Decode the launches behind number `before`, up to number `after`.
@@ -42,15 +42,17 @@ class Launches:
             KtraceError: the recording cannot be read, or no wave of these launches is in it.
         """
         recording = self._follower.read()
-        known = (*self._earlier, *recording.dispatches)
-        self._earlier = known[-_MOST_EARLIER:]
+        known = {d.number: d for d in (*self._kept, *recording.dispatches)}.values()
+        earlier = tuple(d for d in known if d.record["launch"] <= before)[-_MOST_EARLIER:]
         wanted = tuple(d for d in known if before < d.record["launch"] <= after)
+        later = tuple(d for d in known if d.record["launch"] > after)
+        self._kept = (*(*earlier, *wanted)[-_MOST_EARLIER:], *later)
         if not wanted:
             return None
         load_demangler()
         timeline = build_timeline(replace(recording, dispatches=wanted))
         losses = timeline.losses
-        if earlier := tuple(d for d in known if d.record["launch"] <= before)[-_MOST_EARLIER:]:
+        if earlier:
             timeline = build_timeline(replace(recording, dispatches=(*earlier, *wanted)))
             launches = [range(before + 1, after + 1)]
             timeline = select(timeline, Selection(launches=launches))

@@ -19,8 +19,9 @@ _MOST_NAMED = 3
 
 def differences_of_runs(base: Sequence[RunProfile], new: Sequence[RunProfile]) -> Iterator[Reason]:
     """Yield why numbers of these runs mean different things."""
-    first = base[0]
-    for run in [*base[1:], *new]:
+    # A run without launches has no device; that it has none is said elsewhere.
+    first, *others = [run for run in [*base, *new] if run.kernels] or base[:1]
+    for run in others:
         if run.unit != first.unit:
             yield Reason(
                 Difference.UNIT,

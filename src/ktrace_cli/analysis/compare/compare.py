@@ -63,7 +63,7 @@ def compare(base: Sequence[RunProfile], new: Sequence[RunProfile], request: Requ
         check_rules(request.rules, _names(pairs, kernels))
     if not kernels and not [r for r in reasons if r.kind not in request.allowed]:
         reasons.append(_nothing(base, new))
-    reasons += _too_few(kernels)
+    reasons += [*_without_waves(kernels), *_too_few(kernels)]
     refused = tuple(reason for reason in reasons if reason.kind not in request.allowed)
     return Comparison(
         verdict=_verdict(refused, kernels),
@@ -147,6 +147,20 @@ def _order_of_rows(row: Row) -> tuple[int, bool, float, str]:
 def _order_of_kernels(kernel: KernelComparison) -> tuple[int, float, str]:
     worst = min((_ORDER.index(row.status) for row in kernel.rows), default=len(_ORDER))
     return worst, -max((row.change or 0.0 for row in kernel.rows), default=0.0), kernel.name
+
+
+def _without_waves(kernels: Sequence[KernelComparison]) -> list[Reason]:
+    """Say which kernels were launched without a trace of it: nothing differs from nothing."""
+    return [
+        Reason(
+            Difference.NOTHING,
+            f"no wave of kernel `{kernel.name}` was recorded on the"
+            f" {'new' if kernel.base_sampled else 'base'} side",
+            "record it again; `--blocks`, `--waves` and `--xcc` may have left out all waves",
+        )
+        for kernel in kernels
+        if not (kernel.base_sampled and kernel.new_sampled)
+    ]
 
 
 def _too_few(kernels: Sequence[KernelComparison]) -> list[Reason]:

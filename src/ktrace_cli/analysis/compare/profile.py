@@ -131,7 +131,7 @@ class RunProfile:
     """One recording."""
 
     name: str
-    """Of its file."""
+    """Of its file; as the user wrote it, unless it is from a baseline."""
     unit: str
     """Of times: ns or cycles."""
     tick: float

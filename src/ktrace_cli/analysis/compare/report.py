@@ -67,6 +67,12 @@ def verdict_line(result: Comparison) -> Text:
     phases = counted(len(result.rows()), "phase")
     faster = len(result.rows(Status.FASTER))
     also = f"; {counted(faster, 'phase')} became faster" if faster else ""
+    doubtful = sum(
+        row.change_ns > 0 for _, row in result.rows(Status.UNPROVEN, Status.WITHIN_NOISE)
+    )
+    if doubtful:
+        looks = "phase looks" if doubtful == 1 else "phases look"
+        also += f"; {doubtful:,} {looks} slower, which chance or noise explains"
     regressed = result.rows(Status.REGRESSED)
     if not regressed:
         return (f"PASSED: none of {phases} became slower than allowed", *_limits(result), also)
