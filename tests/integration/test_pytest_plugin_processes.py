@@ -68,9 +68,10 @@ def test_a_worker_that_crashes_in_its_first_test_leaves_a_section_too(tmp_path: 
     done = run_pytest(tmp_path, "-q", "-n", "1", "--ktrace")
 
     assert launched(tmp_path) == {"test_it.py::test_crash": None}
-    assert ending(done)[1] == (
-        "test_it.py::test_crash: 2 dispatches of saxpy, longest phase `round`: 34.9 % of wave time"
-    )
+    assert ending(done)[1:] == [
+        "test_it.py::test_crash: 2 dispatches of saxpy, longest phase `round`: 34.9 % of wave time",
+        "next: `ktrace summary ktrace_out/PYTHON.bin --section test_it.py::test_crash`",
+    ]
 
 
 def test_a_pytest_that_crashes_leaves_the_sections_before(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from support.code_object import KernelSource, make_code_object
 from support.recording import RecordingBuilder, Wave
 from support.words import pop, push
 
+FULL = [word for at in range(1100, 1900, 100) for word in (push(1, at), pop(at + 50))]
+"""As many words as a region of 256 bytes holds."""
+
 
 def write(path: Path, launches: list[int], dropping: int = 0) -> None:
     """Write a recording that is not closed, with a dispatch for each of these launches.
@@ -20,8 +23,8 @@ def write(path: Path, launches: list[int], dropping: int = 0) -> None:
     kernel = recording.add_kernel("k", code_object=code_object, unit_key=1)
     for launch in launches:
         dropped = 3 if launch == dropping else 0
-        wave = Wave(main=[push(1, 1100), pop(1500)], dropped_main=dropped)
-        recording.add_dispatch(kernel, [wave], launch=launch)
+        wave = Wave(main=FULL, dropped_main=dropped)
+        recording.add_dispatch(kernel, [wave], launch=launch, region_log2=8)
     path.write_bytes(recording.to_bytes(closed=False))
 
 

@@ -69,7 +69,7 @@ def load_runs(files: Sequence[Path], unit: Unit) -> list[list[RunProfile]]:
     Raises:
         KtraceError: one cannot be read; with NOT_COMPARABLE if another tool wrote it.
     """
-    return [read_baseline(p) if is_baseline(p) else [_measure(p, unit)] for p in files]
+    return [_baseline(p) if is_baseline(p) else [_measure(p, unit)] for p in files]
 
 
 def unit_of(files: Sequence[Path]) -> Unit:
@@ -78,6 +78,10 @@ def unit_of(files: Sequence[Path]) -> Unit:
         if is_baseline(path):
             return Unit(read_baseline(path)[0].unit)
     return Unit.NS
+
+
+def _baseline(path: Path) -> list[RunProfile]:
+    return [replace(run, name=str(path)) for run in read_baseline(path)]
 
 
 def _measure(path: Path, unit: Unit) -> RunProfile:

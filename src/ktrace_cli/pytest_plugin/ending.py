@@ -164,7 +164,7 @@ def _phase_shares(timeline: Timeline, test_of_dispatch: Any) -> dict[int, str]:
 def _next_command(recorded: list[_Recorded]) -> str:
     for each in recorded:
         for section in each.sections:
-            if section.launches:
+            if launch_ranges([section]):
                 path, test = shlex.quote(str(_shortest(each.path))), shlex.quote(section.test)
                 return f"ktrace summary {path} --section {test}"
     return f"ktrace summary {shlex.quote(str(_shortest(recorded[0].path)))}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from ktrace_cli.analysis.compare.profile import LAUNCH_TIME, PhaseId
 from ktrace_cli.analysis.compare.results import (
@@ -17,7 +16,8 @@ from ktrace_cli.analysis.compare.results import (
     Status,
     Verdict,
 )
-from ktrace_cli.analysis.report import Block, Column, Heading, Line, Name, Table, Text
+from ktrace_cli.analysis.compare.row_table import both, change_of, row_table
+from ktrace_cli.analysis.report import Block, Heading, Line, Name, Text
 from ktrace_cli.units import counted, format_time
 
 _NOTES = {
@@ -32,8 +32,8 @@ _NOISE_UNKNOWN = (
     "one run on each side: how much runs differ although nothing has changed is not known"
     " (`ktrace baseline` of several runs tells)"
 )
-_RATHER_AS_FACTOR = 10
 _FEW_ROWS = 10
+_MOST_FILES = 4
 
 
 def write_comparison(result: Comparison, top: int) -> tuple[Line, list[Block]]:
@@ -77,13 +77,13 @@ def verdict_line(result: Comparison) -> Text:
     if not regressed:
         return (f"PASSED: none of {phases} became slower than allowed", *_limits(result), also)
     kernel, row = regressed[0]
-    times = _both(*(format_time(side.wave_ns, result.unit) for side in (row.base, row.new)))
+    times = both(*(format_time(side.wave_ns, result.unit) for side in (row.base, row.new)))
     unit = "launch" if row.id == LAUNCH_TIME else "wave"
     which = ": " if len(regressed) == 1 else ", first of all "
     return (
         f"REGRESSED: {len(regressed):,} of {phases} became slower than allowed{which}",
         *(Name(row.id.name), " of ", Name(kernel.name)),
-        f" {_change(row)} ({times} per {unit}){also}",
+        f" {change_of(row)} ({times} per {unit}){also}",
     )
 
 
@@ -115,10 +115,11 @@ def _sides(result: Comparison) -> Iterator[Line]:
 
 
 def _runs(side: Side) -> Text:
+    files = list(dict.fromkeys(side.runs))
     names: list[str | Name] = []
-    for name in side.runs[:4]:
+    for name in files[:_MOST_FILES]:
         names += [", " if names else "", Name(name)]
-    more = f" and {len(side.runs) - 4:,} more" if len(side.runs) > 4 else ""
+    more = f" and {len(files) - _MOST_FILES:,} more" if len(files) > _MOST_FILES else ""
     times = "modelled times (software device)" if side.is_modelled else "measured times"
     return (*names, f"{more}; {counted(len(side.runs), 'run')}, {times}")
 
@@ -142,9 +143,7 @@ def _kernel(kernel: KernelComparison, unit: str, top: int) -> Iterator[Block]:
     yield Heading((Name(kernel.name), shape, ": ", _compared(kernel)))
     shown = _shown(kernel.rows, top)
     if shown:
-        fields = _fields(kernel, shown, unit)
-        rows = tuple(tuple(field.value(row) for field in fields) for row in shown)
-        yield Table(tuple(field.column for field in fields), rows)
+        yield row_table(kernel, shown, unit)
     left_out = kernel.rows[len(shown) :]
     if left_out:
         same = sum(row.status is Status.SAME for row in left_out)
@@ -191,85 +190,3 @@ def _phases_of_one_side(kernel: KernelComparison) -> Iterator[Line]:
 
 def _phase(id_: PhaseId) -> Text:
     return (Name(id_.name), " on lane ", Name(id_.lane)) if id_.lane else (Name(id_.name),)
-
-
-@dataclass(frozen=True)
-class _Field:
-    """A column, and what is in it."""
-
-    column: Column
-    value: Callable[[Row], str]
-
-
-def _fields(kernel: KernelComparison, rows: Sequence[Row], unit: str) -> list[_Field]:
-    fields = [_Field(Column("phase", is_number=False, is_name=True), lambda row: row.id.name)]
-    if any(row.id.lane for row in rows):
-        lane = Column("lane", is_number=False, is_name=True, drop=3)
-        fields.append(_Field(lane, lambda row: row.id.lane))
-    fields += [
-        _Field(
-            Column("base", note=_note_on_times(rows, kernel)),
-            lambda row: format_time(row.base.wave_ns, unit),
-        ),
-        _Field(Column("new"), lambda row: format_time(row.new.wave_ns, unit)),
-        _Field(Column("change"), _change),
-        _Field(Column("result", is_number=False), _result),
-    ]
-    if any({row.base.count_per_wave, row.new.count_per_wave} != {1.0} for row in rows):
-        fields.append(_Field(Column("count per wave", drop=2), _count))
-        fields.append(_Field(Column("each", drop=4), lambda row: _each(row, unit)))
-    if any(side.self_mean_ns != side.mean_ns for row in rows for side in (row.base, row.new)):
-        fields.append(_Field(Column("each, self", drop=6), lambda row: _each_self(row, unit)))
-    if any(row.noise is not None for row in rows):
-        fields.append(_Field(Column("noise", drop=5), _noise))
-    if any(row.p is not None for row in rows):
-        fields.append(_Field(Column("p", drop=7), _p))
-    return fields
-
-
-def _note_on_times(rows: Sequence[Row], kernel: KernelComparison) -> str:
-    over = "the middle half of the launches"
-    if kernel.level != "launch":
-        over = f"{kernel.level}s without the fastest and the slowest tenth"
-    has_launch = any(row.id == LAUNCH_TIME for row in rows)
-    launch = f", and in {LAUNCH_TIME.name} that of a launch" if has_launch else ""
-    return f"base, new: time that a wave spends in the phase{launch}, mean over {over}"
-
-
-def _change(row: Row) -> str:
-    if row.change is None:
-        return "from nothing" if row.change_ns else "0.0 %"
-    if row.change >= _RATHER_AS_FACTOR:
-        return f"x {1 + row.change:,.0f}"
-    return f"{100 * row.change:+.1f} %" if abs(row.change) >= 0.0005 else "0.0 %"
-
-
-def _result(row: Row) -> str:
-    limit = f" ({row.limit.rpartition('>')[2]})" if row.status is Status.REGRESSED else ""
-    return f"{row.status.value.upper() if limit else row.status.value}{limit}"
-
-
-def _count(row: Row) -> str:
-    return _both(f"{row.base.count_per_wave:.4g}", f"{row.new.count_per_wave:.4g}")
-
-
-def _each(row: Row, unit: str) -> str:
-    return _both(format_time(row.base.mean_ns, unit), format_time(row.new.mean_ns, unit))
-
-
-def _each_self(row: Row, unit: str) -> str:
-    return _both(format_time(row.base.self_mean_ns, unit), format_time(row.new.self_mean_ns, unit))
-
-
-def _both(base: str, new: str) -> str:
-    return base if base == new else f"{base} -> {new}"
-
-
-def _noise(row: Row) -> str:
-    return "" if row.noise is None else f"{100 * row.noise:.1f} %"
-
-
-def _p(row: Row) -> str:
-    if row.p is None:
-        return ""
-    return "< 0.001" if row.p < 0.001 else f"{row.p:.3f}"

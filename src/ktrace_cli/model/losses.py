@@ -1,0 +1,125 @@
+"""What a timeline lacks, as counts and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+def _count(one: str, many: str) -> Any:
+    return field(default=0, metadata={"one": one, "many": many})
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What is missing, repaired or assumed. All counts; every command reports those above 0."""
+
+    torn_bytes: int = _count(
+        "byte at the file's end is no whole chunk", "bytes at the file's end are no whole chunk"
+    )
+    skipped_bytes: int = _count("damaged byte was skipped", "damaged bytes were skipped")
+    damaged_chunks: int = _count("chunk failed its checksum", "chunks failed their checksum")
+    missing_chunks: int = _count("chunk is missing", "chunks are missing")
+    unknown_chunks: int = _count(
+        "chunk of an unknown type was skipped", "chunks of an unknown type were skipped"
+    )
+    not_closed: int = _count(
+        "recording was not closed, as its process ended by exec or a signal (as workers of a pool"
+        " do), or the file was cut: what it holds is whole; whether there was more is not known",
+        "recordings were not closed, as their processes ended by exec or a signal (as workers of a"
+        " pool do), or the files were cut: what they hold is whole; whether there was more is not"
+        " known",
+    )
+    untraced_launches: int = _count(
+        "launch of an annotated kernel was not traced",
+        "launches of annotated kernels were not traced",
+    )
+    unread_code_objects: int = _count(
+        "code object could not be read", "code objects could not be read"
+    )
+    unreadable_dispatches: int = _count(
+        "dispatch could not be decoded", "dispatches could not be decoded"
+    )
+    failed_dispatches: int = _count(
+        "dispatch ended with a HIP error", "dispatches ended with a HIP error"
+    )
+    missing_waves: int = _count(
+        "wave has no record: it never began, or all slots were taken",
+        "waves have no record: they never began, or all slots were taken",
+    )
+    unfinished_dispatches: int = _count(
+        "dispatch was recorded without its end",
+        "dispatches were recorded without their ends",
+    )
+    unfinished_waves: int = _count("wave never reached its end", "waves never reached their end")
+    torn_waves: int = _count("wave has a damaged header", "waves have a damaged header")
+    clamped_waves: int = _count(
+        "wave ended before its begin or its last word",
+        "waves ended before their begin or their last word",
+    )
+    moved_waves: int = _count(
+        "wave ended on other hardware than it began on: its clock may have changed",
+        "waves ended on other hardware than they began on: their clocks may have changed",
+    )
+    dropped_words: int = _count(
+        "word did not fit its wave's region", "words did not fit their wave's region"
+    )
+    truncated_waves: int = _count("wave filled its region", "waves filled their region")
+    overwritten_words: int = _count(
+        "word was overwritten by a later one (`--full ring`)",
+        "words were overwritten by later ones (`--full ring`)",
+    )
+    overwritten_begins: int = _count(
+        "end has lost its begin, which was overwritten",
+        "ends have lost their begin, which was overwritten",
+    )
+    torn_words: int = _count("word is not readable", "words are not readable")
+    clamped_words: int = _count(
+        "word has a time that contradicts those around it",
+        "words have a time that contradicts those around them",
+    )
+    unnamed_events: int = _count(
+        "event has an id without a name", "events have an id without a name"
+    )
+    unclosed_slices: int = _count("range has no end", "ranges have no end")
+    stray_ends: int = _count("end has no begin", "ends have no begin")
+    stray_values: int = _count("payload belongs to no event", "payloads belong to no event")
+    clamped_slices: int = _count(
+        "range began before its wave or ended before its begin",
+        "ranges began before their wave or ended before their begin",
+    )
+    long_gaps: int = _count(
+        "gap is longer than the 32-bit clock can tell",
+        "gaps are longer than the 32-bit clock can tell",
+    )
+    out_of_window: int = _count(
+        "wave lies outside its dispatch's host times",
+        "waves lie outside their dispatch's host times",
+    )
+    unknown_core_clocks: int = _count(
+        "device has a core clock of unknown rate: all that its waves recorded is at their begin",
+        "devices have core clocks of unknown rate: all that their waves recorded is at their begin",
+    )
+    unmatched_edges: int = _count(
+        "end of an arrow has no other end", "ends of arrows have no other end"
+    )
+    unknown_edges: int = _count(
+        "edge joins nothing: no range has either of its names; `ktrace inspect` shows which",
+        "edges join nothing: no range has their names; `ktrace inspect` shows which",
+    )
+    backward_arrows: int = _count(
+        "arrow would go back in time and is left out",
+        "arrows would go back in time and are left out",
+    )
+
+    def counted(self) -> dict[str, int]:
+        """Return the counts above 0, in order of the file, the launch, the wave, the word."""
+        return {f.name: v for f in fields(self) if (v := getattr(self, f.name))}
+
+    def sentences(self) -> list[str]:
+        """Return one line of words for each count above 0."""
+        words = {f.name: f.metadata for f in fields(self)}
+        return [
+            f"{count:,} {words[name]['one' if count == 1 else 'many']}"
+            for name, count in self.counted().items()
+        ]
