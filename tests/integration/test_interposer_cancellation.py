@@ -63,6 +63,17 @@ def test_an_exception_of_hip_reaches_the_application(
         assert outcome.status.launches == 3
 
 
+def test_an_exception_of_a_graph_call_passes_a_process_that_is_not_traced(
+    built: Path, tmp_path: Path
+) -> None:
+    untraced = {"STAND_IN_THROWS": "1", "KTRACE_SESSION_DIR": ""}
+
+    outcome = run(built, tmp_path, "throw", "graph-launch", **untraced)
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert outcome.stdout == "graph-launch thrown by HIP\n" * 3
+
+
 @pytest.mark.parametrize("when", ["first", "later"])
 def test_our_own_waiting_is_no_place_to_be_cancelled(
     when: str, built: Path, tmp_path: Path

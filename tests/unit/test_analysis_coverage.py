@@ -60,7 +60,10 @@ def test_intervals_measure_what_they_have_in_common(
 
 @given(st.lists(Pairs, min_size=1, max_size=4))
 def test_what_two_of_several_cover_is_found(several: list[list[tuple[int, int]]]) -> None:
-    found = shared([intervals(pairs) for pairs in several])
+    each = [intervals(pairs) for pairs in several]
+    begin, end = (np.concatenate([getattr(one, name) for one in each]) for name in ("begin", "end"))
+
+    found = shared(Intervals(begin, end))
 
     counts = Counter(ns for pairs in several for ns in covered(pairs))
     assert int(found.length.sum()) == sum(count >= 2 for count in counts.values())

@@ -58,6 +58,13 @@ def test_p_of_large_samples_is_that_of_the_normal_distribution() -> None:
     assert p_value(one, one + 11) == pytest.approx(0.0271, abs=5e-4)
 
 
+def test_ties_make_large_samples_less_uneven() -> None:
+    # Ranks of 15.5 and 45.5, a sum of 765 again; the deviation is 58.58, so z is 149.5 / 58.58.
+    one, other = np.repeat([0.0, 1.0], [20, 10]), np.repeat([0.0, 1.0], [10, 20])
+
+    assert p_value(one, other) == pytest.approx(0.01072, abs=1e-5)
+
+
 def test_both_ways_to_find_p_agree_where_they_meet() -> None:
     rng = np.random.default_rng(1)
     one, other = np.round(rng.normal(0, 1, 25), 1), np.round(rng.normal(0.6, 1, 25), 1)

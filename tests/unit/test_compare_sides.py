@@ -100,6 +100,26 @@ def test_times_of_a_profile_are_per_wave_of_each_unit(measured: KernelProfile) -
     }
 
 
+def test_of_many_workgroups_a_thousand_are_drawn_once_each_and_the_same_each_time(
+    tmp_path: Path,
+) -> None:
+    made, number = begin_recording(On())
+    waves = [
+        Wave(begin=2_100, end=42_000, block=(n, 0, 0), main=[span(TILE, 4_200, 4_221 + 21 * n)])
+        for n in range(1_100)
+    ]
+    made.add_dispatch(number, waves, grid=(1_100, 1, 1))
+    path = made.write(tmp_path / "run.bin")
+
+    one, again = (load_runs([path], Unit.NS)[0][0].kernels[0] for _ in range(2))
+
+    tile = PhaseId("tile", "range", "")
+    drawn = one.values(tile, "workgroup").tolist()
+    assert (one.units["workgroup"], len(set(drawn))) == (1_100, 1_000)
+    assert drawn == again.values(tile, "workgroup").tolist()
+    assert one.phases[tile].count == 1_100
+
+
 def test_a_wave_and_a_launch_have_times_without_markers(measured: KernelProfile) -> None:
     assert measured.values(WAVE_TIME, "wave").tolist() == [10_000.0] * 4
     assert measured.values(LAUNCH_TIME, "launch").tolist() == [10_000.0]

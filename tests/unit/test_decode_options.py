@@ -199,7 +199,7 @@ def test_too_much_for_a_viewer_is_said_before_it_is_written(
     def count(_: object) -> int:
         return 40_000_001
 
-    monkeypatch.setattr(write, "_events", count)
+    monkeypatch.setattr(write, "count_events", count)
 
     told = ktrace("decode", recording, "-f", wanted.value).stderr.splitlines()
 
@@ -214,6 +214,6 @@ def test_too_much_for_a_viewer_is_said_before_it_is_written(
 def test_what_no_viewer_opens_has_no_limit(
     recording: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "_events", lambda _: 1 << 40)
+    monkeypatch.setattr(write, "count_events", lambda _: 1 << 40)
 
     assert ktrace("decode", recording, "-f", "csv").stderr == ""

@@ -101,6 +101,19 @@ def test_a_change_below_two_ticks_of_the_clock_is_below_the_floor(tmp_path: Path
     assert verdict(base, new, "--floor", "300us")[0] == 0
 
 
+def test_the_floor_is_for_each_occurrence(tmp_path: Path) -> None:
+    paths = []
+    for cycles in (84, 126):
+        made, kernel = begin_recording(On())
+        words = [span(TILE, 2_100 * n, 2_100 * n + cycles) for n in range(1, 9)]
+        waves = [Wave(begin=2_100, end=42_000, main=words, block=(b, 0, 0)) for b in range(10)]
+        made.add_dispatch(kernel, waves, grid=(10, 1, 1))
+        paths.append(made.write(tmp_path / f"{cycles}.bin"))
+
+    assert verdict(*paths)[0] == 0
+    assert row(lines(*paths), "tile")[1:5] == ["320 ns", "480 ns", "+50.0 %", "below the floor"]
+
+
 def test_a_phase_that_runs_more_often_is_a_regression_though_each_is_as_long(
     tmp_path: Path,
 ) -> None:

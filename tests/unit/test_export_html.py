@@ -55,7 +55,7 @@ def without_places(rows: Columns) -> Columns:
 
 def assert_same(timeline: Timeline) -> None:
     found = read_page(page_of(timeline), timeline)
-    zero = int(timeline.dispatches["begin_ns"].min()) if len(timeline.dispatches) else 0
+    zero = timeline.zero_ns
 
     for name in ("slices", "instants"):
         rows, expected = getattr(found, name), getattr(timeline, name)

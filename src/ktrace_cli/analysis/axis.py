@@ -5,7 +5,6 @@ On that axis what all waves of a part do is measured in one go: nothing of one w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,7 @@ from ktrace_cli.timeline.segments import Ints
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals that do not touch, ascending."""
+    """Intervals that do not touch, ascending, unless it is said otherwise."""
 
     begin: Ints
     end: Ints
@@ -50,10 +49,13 @@ class Axis:
 
     def intervals(self, wave: Columns, begin_ns: Ints, ns: Ints) -> Intervals:
         """Return what slices of waves cover together."""
+        return union(*self.ends(wave, begin_ns, ns))
+
+    def ends(self, wave: Columns, begin_ns: Ints, ns: Ints) -> tuple[Ints, Ints]:
+        """Return where slices of waves begin and end."""
         base, longest = self.base.take(wave), self.duration.take(wave)
         offset = begin_ns - self.begin_ns.take(wave)
-        begin = base + np.clip(offset, 0, longest)
-        return union(begin, base + np.clip(offset + ns, 0, longest))
+        return base + np.clip(offset, 0, longest), base + np.clip(offset + ns, 0, longest)
 
     def wave(self, at: Ints) -> Ints:
         """Return in which wave each place is."""
@@ -84,12 +86,34 @@ def join(one: Intervals, other: Intervals) -> Intervals:
     return union(np.concatenate([one.begin, other.begin]), np.concatenate([one.end, other.end]))
 
 
-def shared(several: Sequence[Intervals]) -> Intervals:
-    """Return what at least two of several cover."""
-    begins = np.concatenate([intervals.begin for intervals in several])
-    ends = np.concatenate([intervals.end for intervals in several])
-    at = np.concatenate([begins, ends])
-    step = np.repeat([1, -1], len(begins))
+def union_by(key: Ints, begin: Ints, end: Ints) -> tuple[Ints, Intervals]:
+    """Join intervals of the same key that touch or overlap.
+
+    Args:
+        key: of each interval, from 0.
+        begin: where each begins, not below 0.
+        end: where each ends.
+
+    Returns:
+        Keys, ascending, and the intervals: in order within a key only.
+    """
+    width = int(end.max(initial=0)) + 1
+    keys = int(key.max(initial=0)) + 1
+    if keys * width > np.iinfo(np.int64).max:
+        # Too long to lay all keys out one behind the other: places take the place of times.
+        times, place = np.unique(np.concatenate([begin, end]), return_inverse=True)
+        begin, end = np.split(place.reshape(-1), 2)
+        found, joined = union_by(key, begin, end)
+        return found, Intervals(times[joined.begin], times[joined.end])
+    joined = union(key * width + begin, key * width + end)
+    found = joined.begin // width
+    return found, Intervals(joined.begin - found * width, joined.end - found * width)
+
+
+def shared(several: Intervals) -> Intervals:
+    """Return what at least two of several intervals cover, which may overlap, in any order."""
+    at = np.concatenate([several.begin, several.end])
+    step = np.repeat([1, -1], len(several.begin))
     order = np.argsort(at, kind="stable")
     at, step = at.take(order), step.take(order)
     count = np.cumsum(step)

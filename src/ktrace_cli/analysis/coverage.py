@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ktrace_cli.analysis.axis import Axis, Intervals, join, shared
+from ktrace_cli.analysis.axis import Axis, Intervals, join, shared, union_by
 from ktrace_cli.analysis.durations import NO_TIMES, Durations, Times
 from ktrace_cli.analysis.phases import PhaseTable
 from ktrace_cli.analysis.rows import Rows
-from ktrace_cli.timeline.segments import Ints, run_starts, run_stops
+from ktrace_cli.timeline.segments import Ints, run_starts
 
 _NOTHING = Intervals(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
@@ -58,6 +58,9 @@ class Coverage:
         self._edges = np.zeros((kernels, 2), np.int64)
         self._lanes = np.zeros((len(table.lanes), 5), np.int64)
         self._kernels = kernels
+        self._rows_by_kernel: dict[int, list[int]] = {}
+        for row in sorted(range(len(table.lanes)), key=table.lanes.__getitem__):
+            self._rows_by_kernel.setdefault(table.lanes[row][0], []).append(row)
 
     @property
     def largest_error(self) -> float:
@@ -68,9 +71,9 @@ class Coverage:
         """Add a part."""
         own = self._intervals(rows, np.flatnonzero(rows.is_own & (rows.parent < 0)))
         self._add_gaps(rows, own)
-        in_flight = self._in_flight(rows)
-        if in_flight:
-            self._add_lanes(in_flight, own, self._waits(rows))
+        lane, in_flight = self._in_flight(rows)
+        if len(lane):
+            self._add_lanes(lane, in_flight, own, self._waits(rows))
 
     def gaps(self) -> dict[int, Gaps]:
         """Return the gaps of each kernel that has waves."""
@@ -82,8 +85,7 @@ class Coverage:
 
     def lanes(self, kernel: int) -> Iterator[LaneUse]:
         """Yield the lanes of a kernel that had anything in flight, in order of their names."""
-        own = [row for row, (of, _) in enumerate(self._table.lanes) if of == kernel]
-        for row in sorted(own, key=self._table.lanes.__getitem__):
+        for row in self._rows_by_kernel.get(kernel, ()):
             ranges, in_flight, overlapped, waiting, beside = self._lanes[row].tolist()
             if ranges:
                 exposed = in_flight - overlapped - waiting - beside
@@ -94,18 +96,13 @@ class Coverage:
         begin = rows.part.slices["begin_ns"].take(at)
         return self._axis.intervals(rows.wave.take(at), begin, rows.ns.take(at))
 
-    def _in_flight(self, rows: Rows) -> dict[int, Intervals]:
-        """Return what is in flight on each lane, and count the ranges."""
+    def _in_flight(self, rows: Rows) -> tuple[Ints, Intervals]:
+        """Return what is in flight, lane by lane, and count the ranges."""
         at = np.flatnonzero(~rows.is_own & ~rows.is_open)
         lane = self._table.lane.take(rows.phase.take(at))
-        order = np.argsort(lane, kind="stable")
-        at, lane = at.take(order), lane.take(order)
         self._lanes[:, 0] += np.bincount(lane, minlength=len(self._lanes))
-        starts = run_starts(lane)
-        return {
-            int(lane[start]): self._intervals(rows, at[start:stop])
-            for start, stop in zip(starts, run_stops(starts, len(at)), strict=True)
-        }
+        begin = rows.part.slices["begin_ns"].take(at)
+        return union_by(lane, *self._axis.ends(rows.wave.take(at), begin, rows.ns.take(at)))
 
     def _waits(self, rows: Rows) -> Intervals:
         if not self._table.is_wait.any():
@@ -130,14 +127,18 @@ class Coverage:
         self._edges[:, 0] += self._by_kernel(kernel, before)
         self._edges[:, 1] += self._by_kernel(kernel, after)
 
-    def _add_lanes(self, in_flight: dict[int, Intervals], own: Intervals, waits: Intervals) -> None:
+    def _add_lanes(
+        self, lane: Ints, in_flight: Intervals, own: Intervals, waits: Intervals
+    ) -> None:
         # While something is in flight on one lane, two lanes are busy where another one is.
-        busy = join(own, shared(list(in_flight.values())))
-        for lane, intervals in in_flight.items():
-            covered, waiting = intervals.within(own), intervals.within(waits)
-            beside = intervals.within(busy) - covered
-            times = (intervals.length, covered - waiting, waiting, beside)
-            self._lanes[lane, 1:] += [int(ns.sum()) for ns in times]
+        busy = join(own, shared(in_flight))
+        covered, waiting = in_flight.within(own), in_flight.within(waits)
+        beside = in_flight.within(busy) - covered
+        starts = run_starts(lane)
+        times = (in_flight.length, covered - waiting, waiting, beside)
+        self._lanes[lane[starts], 1:] += np.column_stack(
+            [np.add.reduceat(ns, starts) for ns in times]
+        )
 
     def _by_kernel(self, kernel: Ints, ns: Ints) -> Ints:
         return np.bincount(kernel, ns, self._kernels).astype(np.int64)

@@ -14,6 +14,7 @@ import orjson
 from ktrace_cli.analysis.buckets import Bucket
 from ktrace_cli.analysis.coverage import Gaps
 from ktrace_cli.analysis.durations import PERCENTS, Times
+from ktrace_cli.analysis.longest import LongestWave
 from ktrace_cli.analysis.phase_times import Phase
 from ktrace_cli.analysis.quality import Quality
 from ktrace_cli.analysis.results import NANOSECONDS, KernelSummary, Summary
@@ -27,7 +28,7 @@ _ALWAYS_NANOSECONDS = {"process", "device", "quality"}
 def to_document(summary: Summary) -> dict[str, Any]:
     """Return what `--json` prints."""
     devices = [_device(device, summary.clocks) for device in summary.devices]
-    kernels = [_kernel(kernel, summary.unit_columns) for kernel in summary.kernels]
+    kernels = [_kernel(kernel, summary) for kernel in summary.kernels]
     unfinished = [asdict(dispatch) for dispatch in summary.unfinished]
     return {
         "schema": SCHEMA_VERSION,
@@ -41,7 +42,7 @@ def to_document(summary: Summary) -> dict[str, Any]:
         "unfinished": _in_unit(unfinished, summary.unit),
         "by": summary.request.by.value if summary.request.by else None,
         "waits": list(summary.request.waits),
-        "is_window": summary.request.is_window,
+        "is_window": summary.is_window,
         "quality": _quality(summary.quality),
     }
 
@@ -72,7 +73,7 @@ def _key_in_unit(key: str, unit: str) -> str:
     return f"{key.removesuffix('_ns')}_{unit}" if key.endswith("_ns") else key
 
 
-def _kernel(kernel: KernelSummary, unit_columns: tuple[str, ...]) -> dict[str, Any]:
+def _kernel(kernel: KernelSummary, summary: Summary) -> dict[str, Any]:
     return {
         "name": kernel.name,
         "signature": kernel.signature,
@@ -85,19 +86,19 @@ def _kernel(kernel: KernelSummary, unit_columns: tuple[str, ...]) -> dict[str, A
         "filtered_dispatches": kernel.filtered_dispatches,
         "words": kernel.words,
         "side_words": kernel.side_words,
-        "phases": [_phase(phase) for phase in kernel.phases],
-        "marks": [asdict(mark) for mark in kernel.marks],
+        "phases": [_phase(phase, summary) for phase in kernel.phases],
+        "marks": [vars(mark) for mark in kernel.marks],
         "launch_times": _optional(kernel.launch_times),
         "imbalance": [asdict(level) for level in kernel.imbalance],
         "wave_starts": _optional(kernel.wave_starts),
         "tail": _optional(kernel.tail),
-        "longest_wave": _optional(kernel.longest_wave),
+        "longest_wave": _longest(kernel.longest_wave),
         "gaps": _gaps(kernel.gaps),
-        "lanes": [asdict(lane) for lane in kernel.lanes],
+        "lanes": [vars(lane) for lane in kernel.lanes],
         "units": [
             {
-                "unit": dict(zip(unit_columns, row.unit, strict=True)),
-                **_phase(row.phase),
+                "unit": dict(zip(summary.unit_columns, row.unit, strict=True)),
+                **_phase(row.phase, summary),
             }
             for row in kernel.units
         ],
@@ -108,7 +109,14 @@ def _optional(found: Any) -> dict[str, Any] | None:
     return asdict(found) if found is not None else None
 
 
-def _phase(phase: Phase) -> dict[str, Any]:
+def _longest(wave: LongestWave | None) -> dict[str, Any] | None:
+    # asdict() copies every number, which takes seconds where there are very many phases.
+    if wave is None:
+        return None
+    return {**vars(wave), "place": asdict(wave.place), "phases": [*map(vars, wave.phases)]}
+
+
+def _phase(phase: Phase, summary: Summary) -> dict[str, Any]:
     times = phase.times
     return {
         "name": phase.name,
@@ -117,7 +125,7 @@ def _phase(phase: Phase) -> dict[str, Any]:
         "count": times.count,
         "total_ns": times.total_ns,
         "share": phase.share,
-        "self_ns": times.self_ns,
+        "self_ns": None if summary.is_window else times.self_ns,
         "mean_ns": times.mean_ns,
         "min_ns": times.min_ns,
         **_percentiles(times),
@@ -138,7 +146,7 @@ def _percentiles(times: Times) -> dict[str, int | None]:
 
 
 def _histogram(histogram: tuple[Bucket, ...] | None) -> list[dict[str, Any]] | None:
-    return None if histogram is None else [asdict(bucket) for bucket in histogram]
+    return None if histogram is None else [vars(bucket) for bucket in histogram]
 
 
 def _gaps(gaps: Gaps | None) -> dict[str, Any] | None:

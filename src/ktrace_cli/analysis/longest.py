@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from ktrace_cli.analysis.axis import union
 from ktrace_cli.analysis.phases import PhaseTable
 from ktrace_cli.analysis.places import WaveRef, describe_wave
 from ktrace_cli.analysis.rows import Rows
 from ktrace_cli.model import Timeline, WaveFlag
+from ktrace_cli.timeline.segments import run_starts, run_stops
 
 
 @dataclass(frozen=True)
@@ -68,32 +71,43 @@ class LongestWaves:
     def _describe(self, rows: Rows, row: int, own: slice) -> LongestWave:
         wave = self._timeline.waves[row]
         duration = int(wave["end_ns"] - wave["begin_ns"])
-        phase, ns = rows.phase[own], rows.ns[own]
         is_top = rows.is_own[own] & (rows.parent[own] < 0)
-        parts = [
-            self._part(key, phase == key, ns, rows.self_ns[own], duration)
-            for key in np.unique(phase).tolist()
-        ]
+        # Ranges that are not properly nested may overlap.
+        begin = rows.part.slices["begin_ns"][own][is_top]
+        top = union(
+            np.maximum(begin, wave["begin_ns"]),
+            np.minimum(begin + rows.ns[own][is_top], wave["end_ns"]),
+        )
+        parts = self._parts(rows, own, duration)
         return LongestWave(
             place=describe_wave(self._timeline, row),
             duration_ns=duration,
-            outside_ns=max(duration - int(ns[is_top].sum()), 0),
+            outside_ns=duration - int(top.length.sum()),
             phases=tuple(sorted(parts, key=lambda part: (-part.self_ns, part.name, part.kind))),
         )
 
-    def _part(
-        self, key: int, chosen: np.ndarray, ns: np.ndarray, own: np.ndarray, duration: int
-    ) -> PhasePart:
-        of, total = self._table.keys[key], int(ns[chosen].sum())
-        return PhasePart(
-            name=of.name,
-            kind=of.kind,
-            lane=of.lane,
-            count=int(np.count_nonzero(chosen)),
-            total_ns=total,
-            self_ns=int(own[chosen].sum()),
-            share=round(total / duration, 6) if duration else 0.0,
-        )
+    def _parts(self, rows: Rows, own: slice, duration: int) -> Iterator[PhasePart]:
+        order = np.argsort(rows.phase[own], kind="stable")
+        phase = rows.phase[own][order]
+        starts = run_starts(phase)
+        if not len(starts):
+            return
+        totals = np.add.reduceat(rows.ns[own][order], starts)
+        selves = np.add.reduceat(rows.self_ns[own][order], starts)
+        counts = run_stops(starts, len(phase)) - starts
+        for at, count, total, self_ns in zip(
+            phase[starts].tolist(), counts.tolist(), totals.tolist(), selves.tolist(), strict=True
+        ):
+            key = self._table.keys[at]
+            yield PhasePart(
+                name=key.name,
+                kind=key.kind,
+                lane=key.lane,
+                count=count,
+                total_ns=total,
+                self_ns=self_ns,
+                share=round(total / duration, 6) if duration else 0.0,
+            )
 
 
 def _longest(timeline: Timeline, table: PhaseTable) -> dict[int, int]:

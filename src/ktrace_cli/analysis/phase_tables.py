@@ -26,6 +26,8 @@ class Style:
     glyphs: Glyphs
     top: int
     """Most rows of a table; 0: all."""
+    has_self: bool = True
+    """Whether what nests inside of each slice is known."""
 
     def time(self, time: float) -> str:
         """Write a time."""
@@ -134,6 +136,8 @@ def _time_fields(style: Style, *, has_percentiles: bool) -> list[_Field]:
         "p99": (6, lambda phase: phase.times.percentile(99)),
         "max": (4, lambda phase: phase.times.max_ns),
     }
+    if not style.has_self:
+        del values["self"]
     if not has_percentiles:
         values = {name: value for name, value in values.items() if not name.startswith("p")}
     return [_time_field(name, drop, value, style) for name, (drop, value) in values.items()]

@@ -26,8 +26,6 @@ class Request:
     """Also tell phases apart by this."""
     waits: Sequence[str] = WAITS
     """Shell patterns: phases of these names are waits."""
-    is_window: bool = False
-    """Slices outside of a window of time are left out: what is between others is not known."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +93,9 @@ class Summary:
     unit: str
     """Of times: `ns`, or `cycles` of the core clock."""
     request: Request
+    is_window: bool
+    """Slices outside of a window of time are left out: what is between others, or nests in them, is
+    not known."""
     unit_columns: tuple[str, ...]
     """What names a unit of `request.by`."""
     quality: Quality

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,7 +41,7 @@ def summarize(timeline: Timeline, request: Request | None = None) -> Summary:
     table = list_phases(timeline, request.waits)
     grouping = group_by(timeline, request.by) if request.by else None
     found = _collect(timeline, table, grouping)
-    kernels = _kernels(timeline, table, grouping, found, request)
+    kernels = _kernels(timeline, table, grouping, found)
     is_closed = timeline.losses.not_closed == 0
     return Summary(
         kernels=tuple(sorted(kernels, key=lambda kernel: (-kernel.wave_ns, kernel.name))),
@@ -52,6 +53,7 @@ def summarize(timeline: Timeline, request: Request | None = None) -> Summary:
         unfinished=found.unfinished.dispatches(),
         unit=timeline.unit,
         request=request,
+        is_window=timeline.is_window,
         unit_columns=grouping.columns if grouping else (),
         quality=judge(timeline, found.largest_error),
     )
@@ -101,7 +103,6 @@ def _kernels(
     table: PhaseTable,
     grouping: Grouping | None,
     found: _Collected,
-    request: Request,
 ) -> list[KernelSummary]:
     waves = timeline.waves
     duration = waves["end_ns"] - waves["begin_ns"]
@@ -114,10 +115,12 @@ def _kernels(
     if found.by_unit and grouping:
         units = found.by_unit.by_unit(_unit_times(grouping, table, duration, count))
     gaps = found.coverage.gaps()
-    rows_by_kernel = _rows_by_key(table.kernel_of_wave, count)
+    marks = _marks(table, found.marks)
+    rows = _rows_by_key(table.kernel_of_wave, count)
+    dispatches = _rows_by_key(table.kernel_of_dispatch, count)
     return [
-        _Kernel(timeline, table, key, rows_by_kernel[key], found, request).summary(
-            phases.get(key, ()), units.get(key, ()), gaps[key]
+        _Kernel(timeline, key, rows[key], dispatches[key], found).summary(
+            phases.get(key, ()), marks.get(key, ()), units.get(key, ()), gaps[key]
         )
         for key in np.unique(table.kernel_of_dispatch).tolist()
     ]
@@ -128,26 +131,29 @@ class _Kernel:
     """One kernel, and all that was collected."""
 
     timeline: Timeline
-    table: PhaseTable
     key: int
     rows: Ints
     """Timeline.waves."""
+    dispatch_rows: Ints
+    """Timeline.dispatches."""
     found: _Collected
-    request: Request
 
     def summary(
-        self, phases: tuple[Phase, ...], units: tuple[UnitPhase, ...], gaps: Gaps
+        self,
+        phases: tuple[Phase, ...],
+        marks: tuple[Mark, ...],
+        units: tuple[UnitPhase, ...],
+        gaps: Gaps,
     ) -> KernelSummary:
         timeline, kernel = self.timeline, self.timeline.kernels[self.key]
-        dispatches = timeline.dispatches[self.table.kernel_of_dispatch == self.key]
+        dispatches = timeline.dispatches[self.dispatch_rows]
         flags = timeline.waves["flags"][self.rows]
         timed = self.rows[(flags & WaveFlag.TORN) == 0]
         waves = timeline.waves[timed]
         is_ended = (waves["flags"] & WaveFlag.UNFINISHED) == 0
         ended = timed[is_ended]
-        is_ns = timeline.unit == NANOSECONDS
+        is_ns, is_window, found = timeline.unit == NANOSECONDS, timeline.is_window, self.found
         # Cycles of different clocks are not aligned: nothing can be said across a whole launch.
-        found, is_window = self.found, self.request.is_window
         spreads = find_spreads(timeline, ended) if is_ns else None
         return KernelSummary(
             name=display_name(kernel.mangled),
@@ -162,7 +168,7 @@ class _Kernel:
             words=int(waves["words"].sum(dtype=np.int64)),
             side_words=int(waves["side_words"].sum(dtype=np.int64)),
             phases=phases,
-            marks=self._marks(),
+            marks=marks,
             launch_times=find_launch_times(dispatches) if is_ns else None,
             imbalance=find_imbalance(timeline, ended) if len(ended) else (),
             wave_starts=spreads[0] if spreads else None,
@@ -173,14 +179,22 @@ class _Kernel:
             units=units,
         )
 
-    def _marks(self) -> tuple[Mark, ...]:
-        counts: dict[str, int] = {}
-        for event, count in enumerate(self.found.marks.tolist()):
-            key = self.table.keys[self.table.of_event[event]]
-            if count and key.kernel == self.key:
-                counts[key.name] = counts.get(key.name, 0) + count
-        marks = [Mark(name, count) for name, count in counts.items()]
-        return tuple(sorted(marks, key=lambda mark: (-mark.count, mark.name)))
+
+def _marks(table: PhaseTable, counts: Ints) -> dict[int, tuple[Mark, ...]]:
+    """Return the marks of each kernel, most frequent first.
+
+    Args:
+        table: all phases.
+        counts: how often each of Timeline.events is a mark.
+    """
+    by_kernel: dict[int, Counter[str]] = {}
+    for event in np.flatnonzero(counts).tolist():
+        key = table.keys[table.of_event[event]]
+        by_kernel.setdefault(key.kernel, Counter())[key.name] += int(counts[event])
+    return {
+        kernel: tuple(Mark(*each) for each in sorted(own.items(), key=lambda m: (-m[1], m[0])))
+        for kernel, own in by_kernel.items()
+    }
 
 
 def _unit_times(grouping: Grouping, table: PhaseTable, duration: Ints, kernels: int) -> Ints:

@@ -34,7 +34,7 @@ def write_report(summary: Summary, style: Style, histograms: Sequence[str] = ())
     if summary.unit != NANOSECONDS:
         text = "times in cycles of the core clock (cy); clocks of different XCCs are not aligned"
         blocks.append(Line((text,)))
-    if summary.request.is_window:
+    if summary.is_window:
         blocks.append(Line((_WINDOW,)))
     shown = summary.kernels[: style.top] if style.top else summary.kernels
     for kernel in shown:

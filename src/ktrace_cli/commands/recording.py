@@ -13,6 +13,7 @@ from ktrace_cli.launch.environment import DEFAULT_FOLDER
 from ktrace_cli.model import Device, Timeline
 from ktrace_cli.progress import part_of
 from ktrace_cli.timeline.build import build_timeline
+from ktrace_cli.timeline.flows import count_in_part
 from ktrace_cli.timeline.losses import count_filtered
 from ktrace_cli.trace_file.reader import read_recording
 from ktrace_cli.trace_file.recording import Recording
@@ -79,9 +80,17 @@ def load_recording(path: Path) -> tuple[Recording, Timeline]:
             "recorded only in part, as asked for (--blocks, --waves or --xcc):"
             f" {filtered:,} of {counted(dispatches, 'dispatch', 'dispatches')}"
         )
+        _say_without_arrows(timeline)
     if not dispatches:
         console.say(f"nothing was recorded in {path}: {_why_nothing(timeline)}")
     return recording, timeline
+
+
+def _say_without_arrows(timeline: Timeline) -> None:
+    count = count_in_part(timeline.waves, timeline.dispatches) if timeline.edges else 0
+    if count:
+        lack, their = ("lacks", "its") if count == 1 else ("lack", "their")
+        console.say(f"{counted(count, 'workgroup')} {lack} some of {their} waves: no arrows there")
 
 
 def check_losses(timeline: Timeline, *, strict: bool) -> None:

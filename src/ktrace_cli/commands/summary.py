@@ -144,7 +144,7 @@ def summary(
     timeline = load_timeline(path)
     shown = select_waves(timeline, selection)
     shown = in_cycles(shown) if unit is Unit.CYCLES else shown
-    request = Request(by, tuple(wait or WAITS), is_window=selection.has_window)
+    request = Request(by, tuple(wait or WAITS))
     with console.progress("adding up phases") as advance:
         result = summarize(with_progress(shown, advance), request)
     _write(result, _Output(output_format, describe_devices(timeline), top, histogram or []))
@@ -169,7 +169,8 @@ def _write(result: Summary, output: _Output) -> None:
         console.data(document + "\n")
         return
     is_plain = output.format is Format.TEXT and not console.can_write(UNICODE.characters)
-    style = Style(result.unit, ASCII if is_plain else UNICODE, output.top)
+    glyphs = ASCII if is_plain else UNICODE
+    style = Style(result.unit, glyphs, output.top, has_self=not result.is_window)
     blocks = [Line((output.devices,)), *write_report(result, style, output.histograms)]
     if output.format is Format.MARKDOWN:
         console.data(to_markdown(blocks))

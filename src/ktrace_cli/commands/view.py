@@ -44,7 +44,7 @@ from ktrace_cli.export.tui import BLOCKS, By, View, draw, pick_dispatches
 from ktrace_cli.model import Timeline
 from ktrace_cli.progress import part_of
 from ktrace_cli.timeline.progress import with_progress
-from ktrace_cli.timeline.select import Selection, window_ns, zero_ns
+from ktrace_cli.timeline.select import Selection, window_ns
 from ktrace_cli.units import counted
 from ktrace_cli.viewer.trace import is_recording
 
@@ -69,8 +69,6 @@ class _Chosen:
 
     dispatches: Sequence[int]
     """Numbers that were asked for."""
-    zero_ns: int
-    """When the recording's first wave began."""
     window_ns: tuple[int, int] | None
 
 
@@ -152,7 +150,7 @@ def _show(
         with decoded(timeline, path) as trace:
             serve(trace, default_output(path).name, plan_opening(timeline), browsing)
     else:
-        chosen = _Chosen(selection.dispatches, zero_ns(whole), window_ns(whole, selection))
+        chosen = _Chosen(selection.dispatches, window_ns(whole, selection))
         _draw(timeline, drawing, chosen)
     check_losses(whole, strict=strict)
 
@@ -167,7 +165,7 @@ def _draw(timeline: Timeline, drawing: _Drawing, chosen: _Chosen) -> None:
             width=width,
             rows=drawing.rows or room,
             is_ascii=drawing.is_ascii or not console.can_write(BLOCKS),
-            zero_ns=chosen.zero_ns,
+            zero_ns=timeline.zero_ns,
             window_ns=chosen.window_ns,
             about=_about(timeline, row, chosen.dispatches),
         )

@@ -27,7 +27,6 @@ from ktrace_cli.export.records import Written, kind_name, pieces, records_of, ro
 from ktrace_cli.export.tracks import GroupBy
 from ktrace_cli.export.values import owned_values, payloads, value_jsons
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline
-from ktrace_cli.timeline.select import zero_ns
 
 _RUNNING, _MARK = 1, 2  # of _Writer._name
 
@@ -55,7 +54,7 @@ class _Writer:
 
     def __init__(self, timeline: Timeline, threads: Threads) -> None:
         self._timeline = timeline
-        self._zero = zero_ns(timeline) if len(timeline.dispatches) else 0
+        self._zero = timeline.zero_ns
         self._threads = threads
         self._lanes_in_use: set[int] = set()
         self.written = Written()

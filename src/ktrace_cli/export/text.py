@@ -21,7 +21,6 @@ from ktrace_cli.export.records import (
 from ktrace_cli.export.values import payload_texts
 from ktrace_cli.model import NONE, Columns, Part, SliceFlag, Timeline, WaveFlag
 from ktrace_cli.timeline.losses import count_filtered
-from ktrace_cli.timeline.select import zero_ns
 
 COLUMNS = (
     "dispatch",
@@ -48,10 +47,9 @@ def write_text(timeline: Timeline, out: Sink) -> Written:
     `begin_ns` counts from the `# zero_ns` line, `begin_ticks` from the begin of the wave. In
     cycles, these are `begin_cycles` and `# zero_cycles`.
     """
-    zero = zero_ns(timeline) if len(timeline.dispatches) else 0
-    for line in _head(timeline, zero):
+    for line in _head(timeline):
         out.write(f"{line}\n".encode())
-    rows = _Rows(timeline, zero)
+    rows = _Rows(timeline)
     for part in timeline.parts():
         for lines in rows.lines(part):
             out.write(lines)
@@ -61,12 +59,12 @@ def write_text(timeline: Timeline, out: Sink) -> Written:
     return rows.written
 
 
-def _head(timeline: Timeline, zero: int) -> Iterator[str]:
+def _head(timeline: Timeline) -> Iterator[str]:
     yield "# ktrace text 2"
     for device in timeline.devices:
         times = "modelled times (software device)" if device.is_software else "measured times"
         yield f"# device {device.device} {device.target}: {times}"
-    yield f"# zero_{timeline.unit} {zero}"
+    yield f"# zero_{timeline.unit} {timeline.zero_ns}"
     if filtered := count_filtered(timeline.dispatches):
         yield f"# filtered {filtered} of {len(timeline.dispatches)} dispatches"
     for name, count in timeline.losses.counted().items():
@@ -94,9 +92,9 @@ def _slice_place(timeline: Timeline, of: Columns) -> str:
 class _Rows:
     """Formats lines. What is the same in many of them is formatted once."""
 
-    def __init__(self, timeline: Timeline, zero: int) -> None:
+    def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
-        self._zero = zero
+        self._zero = timeline.zero_ns
         self.written = Written()
         self._flags = flag_names(SliceFlag)
         self._wave_flags = flag_names(WaveFlag)

@@ -24,6 +24,12 @@ MOST_IN_PERFETTO = 25_000_000
 # Some 90 bytes of JSON per event; browsers fail at about a gigabyte of it.
 _MOST_IN_CHROME = 10_000_000
 
+_LIMITS = {
+    Format.PFTRACE: (MOST_IN_PERFETTO, "the Perfetto UI opens"),
+    Format.CHROME: (_MOST_IN_CHROME, "browsers open as JSON"),
+    Format.HTML: (2 * MOST_ROWS, "a page holds"),
+}
+
 
 class Written(Protocol):
     """What every exporter says of its output."""
@@ -104,13 +110,12 @@ def passes(timeline: Timeline, wanted: Format) -> int:
 
 def size_warning(timeline: Timeline, wanted: Format) -> str:
     """Return what to say before more is written than a viewer opens; "" if it is not too much."""
+    limit = _LIMITS.get(wanted)
     events = count_events(timeline)
-    most, viewer = {
-        Format.PFTRACE: (MOST_IN_PERFETTO, "the Perfetto UI opens"),
-        Format.CHROME: (_MOST_IN_CHROME, "browsers open as JSON"),
-        Format.HTML: (2 * MOST_ROWS, "a page holds"),
-    }.get(wanted, (events, ""))
-    if events <= most:
+    if limit is None or events <= limit[0]:
+        return ""
+    most, viewer = limit
+    if timeline.is_window and (events := _count_in_window(timeline)) <= most:
         return ""
     return (
         f"{events:,} events are more than {viewer} (about {most:,}): choose some with `--kernel`,"
@@ -120,6 +125,15 @@ def size_warning(timeline: Timeline, wanted: Format) -> str:
 
 
 def count_events(timeline: Timeline) -> int:
-    """Return how many events a trace has: begins and ends of waves and slices, and marks."""
+    """Return how many events a trace has: begins and ends of waves and slices, and marks.
+
+    Of a window of time this is how many it has at most.
+    """
     slices, instants = (int(timeline.waves[name].sum()) for name in ("slices", "instants"))
     return 2 * (slices + len(timeline.waves)) + instants
+
+
+def _count_in_window(timeline: Timeline) -> int:
+    """Count events by reading all of them: no count tells which lie in a window of time."""
+    events = 2 * len(timeline.waves)
+    return events + sum(2 * len(part.slices) + len(part.instants) for part in timeline.parts())

@@ -103,6 +103,12 @@ class Losses:
     unmatched_edges: int = _count(
         "end of an arrow has no other end", "ends of arrows have no other end"
     )
+    uncertain_edges: int = _count(
+        "end of an arrow is left out: its workgroup has lost waves or words, so that it is not"
+        " known where the arrow leads",
+        "ends of arrows are left out: their workgroups have lost waves or words, so that it is not"
+        " known where these arrows lead",
+    )
     unknown_edges: int = _count(
         "edge joins nothing: no range has either of its names; `ktrace inspect` shows which",
         "edges join nothing: no range has their names; `ktrace inspect` shows which",

@@ -143,6 +143,12 @@ class Timeline:
     losses: Losses
     launches: int
     """Launches of any kernel that the interposer saw; 0 if the recording was not closed."""
+    zero_ns: int = 0
+    """When the first wave of the whole recording began, whatever is selected of it: the time that
+    all shown times and those of a window count from."""
+    is_window: bool = False
+    """Only what lies in some time was selected: parts have less than `slices` and `instants` of
+    waves say, and a slice may have lost what nests in it."""
     unit: str = "ns"
     """What `*_ns` columns count: `ns`, or `cycles` of the core clock (timeline/cycles.py)."""
 

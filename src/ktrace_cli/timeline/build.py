@@ -76,6 +76,7 @@ def build_timeline(recording: Recording, advance: Advance = unwatched) -> Timeli
         clocks=clock.fits,
         losses=Losses(**losses),
         launches=int(recording.end["launches"]) if recording.end is not None else 0,
+        zero_ns=int(dispatches["begin_ns"].min()) if len(dispatches) else 0,
     )
 
 

@@ -29,7 +29,9 @@ def in_cycles(timeline: Timeline) -> Timeline:
         dispatches[name] = 0
     _set_dispatch_times(dispatches, waves[~is_torn])
     source = _InCycles(timeline.source, zero)
-    return replace(timeline, dispatches=dispatches, waves=waves, source=source, unit="cycles")
+    return replace(
+        timeline, dispatches=dispatches, waves=waves, source=source, zero_ns=0, unit="cycles"
+    )
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ktrace_cli.model import FLOW, Columns, Edge, Event, Flags, Part
+from ktrace_cli.model import FLOW, Columns, Edge, Event, Flags, Part, WaveFlag
 from ktrace_cli.timeline.segments import Ints, run_starts
 from ktrace_cli.trace_file.layout import WAVE_SIZE, DispatchFlag
+
+_LOSSES = WaveFlag.UNFINISHED | WaveFlag.TORN | WaveFlag.DROPPED | WaveFlag.OVERWRITTEN
 
 
 def find_flows(
@@ -33,12 +35,14 @@ def find_flows(
     slices, waves = part.slices, all_waves[part.wave_rows]
     own_wave = np.searchsorted(part.wave_rows, slices["wave"])
     workgroup = _workgroups(waves)
-    is_meant = ~_is_left_out(waves, dispatches, workgroup)[own_wave]
+    is_certain = _is_certain(waves, dispatches, workgroup)[own_wave]
+    is_meant = ~_is_in_part(waves, dispatches, workgroup)[own_wave]
     for number, edge in enumerate(edges):
         ends = []
         for name in (edge.source, edge.destination):
             is_end = is_meant & np.isin(slices["event"], _named(events, edge, name))
-            rows = np.flatnonzero(is_end)
+            losses["uncertain_edges"] += int(np.count_nonzero(is_end & ~is_certain))
+            rows = np.flatnonzero(is_end & is_certain)
             wave = own_wave[rows]
             ends.append(_occurrences(slices, rows, waves["wave"][wave], workgroup[wave]))
         found, unmatched = _join(*ends)
@@ -94,16 +98,41 @@ def _forward(flows: Columns, slices: Columns, losses: Counter[str]) -> tuple[Col
     return flows[is_forward], losses
 
 
-def _is_left_out(waves: Columns, dispatches: Columns, workgroup: Ints) -> Flags:
+def count_in_part(waves: Columns, dispatches: Columns) -> int:
+    """Count workgroups that were recorded in part, as asked for: arrows are left out of them."""
+    is_filtered = (dispatches["flags"] & DispatchFlag.FILTERED) != 0
+    waves = waves[is_filtered[waves["dispatch"]]]
+    workgroup = _workgroups(waves)
+    return len(np.unique(workgroup[_is_in_part(waves, dispatches, workgroup)]))
+
+
+def _is_in_part(waves: Columns, dispatches: Columns, workgroup: Ints) -> Flags:
     """Tell of each wave whether its workgroup was recorded in part, as asked for.
 
     How many occurrences its other waves had is not known, so that no arrow would be certain.
     """
-    waves_per_block = -(-dispatches["block"].astype(np.int64).prod(axis=1) // WAVE_SIZE)
     is_filtered = (dispatches["flags"] & DispatchFlag.FILTERED) != 0
+    return is_filtered[waves["dispatch"]] & _is_short(waves, dispatches, workgroup)
+
+
+def _is_certain(waves: Columns, dispatches: Columns, workgroup: Ints) -> Flags:
+    """Tell of each wave whether its workgroup has lost no wave and no word.
+
+    Behind a lost occurrence all others would be counted wrongly, and be joined with wrong ones.
+    """
+    if not len(waves):
+        return np.zeros(0, np.bool_)
+    has_lost = (waves["flags"] & _LOSSES) != 0
+    lacks_waves = dispatches["expected"].astype(np.int64) > dispatches["waves"]
+    has_lost |= lacks_waves[waves["dispatch"]] & _is_short(waves, dispatches, workgroup)
+    return np.asarray(np.bincount(workgroup, has_lost)[workgroup] == 0, np.bool_)
+
+
+def _is_short(waves: Columns, dispatches: Columns, workgroup: Ints) -> Flags:
+    """Tell of each wave whether its workgroup has fewer waves than were launched."""
+    waves_per_block = -(-dispatches["block"].astype(np.int64).prod(axis=1) // WAVE_SIZE)
     recorded = np.bincount(workgroup)[workgroup] if len(workgroup) else workgroup
-    of = waves["dispatch"]
-    return np.asarray(is_filtered[of] & (recorded < waves_per_block[of]), np.bool_)
+    return np.asarray(recorded < waves_per_block[waves["dispatch"]], np.bool_)
 
 
 def _workgroups(waves: Columns) -> Ints:

@@ -66,19 +66,19 @@ def select(timeline: Timeline, selection: Selection) -> Timeline:
     _check(timeline, selection)
     keep = _selected(timeline, selection)
     if not keep.any() and len(keep):
-        raise UsageError(
-            "no wave is selected",
-            why="the recording has none of the kernels, dispatches and numbers asked for together",
-            fix="ask for less at a time; `ktrace decode -f text` lists every wave",
-        )
+        raise _nothing(timeline, selection)
     dispatch_rows = np.unique(timeline.waves["dispatch"][keep])
     dispatches = timeline.dispatches[dispatch_rows]
     waves, wave_place = _take(timeline.waves, keep)
     waves["dispatch"] = np.searchsorted(dispatch_rows, waves["dispatch"])
-    dispatches["waves"] = np.bincount(waves["dispatch"], minlength=len(dispatches))
+    left = np.bincount(waves["dispatch"], minlength=len(dispatches))
+    # How many waves were expected is known of whole dispatches only.
+    dispatches["expected"][left < dispatches["waves"]] = 0
+    dispatches["waves"] = left
     dispatches["first_wave"] = np.cumsum(dispatches["waves"]) - dispatches["waves"]
     source = _Selected(timeline.source, keep, wave_place, window_ns(timeline, selection))
-    return replace(timeline, dispatches=dispatches, waves=waves, source=source)
+    is_window = timeline.is_window or selection.has_window
+    return replace(timeline, dispatches=dispatches, waves=waves, source=source, is_window=is_window)
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,8 @@ class _Selected:
 
 def _check(timeline: Timeline, selection: Selection) -> None:
     """Refuse what names nothing: it is misspelt, or of another recording."""
+    if selection.begin is not None and selection.end is not None:
+        _check_order(selection.begin, selection.end)
     dispatches = timeline.dispatches
     kernels = [timeline.kernels[row] for row in np.unique(dispatches["kernel"]).tolist()]
     for pattern in selection.kernels:
@@ -143,6 +145,37 @@ def _check(timeline: Timeline, selection: Selection) -> None:
         for each in wanted:
             if not np.any(_is_in(known, [each])):
                 raise _names_nothing(f"{option} {_text(each)}", kind, _runs(known.tolist()))
+
+
+def _check_order(begin: int, end: int) -> None:
+    if end < begin:
+        raise UsageError(
+            "`--to` is before `--from`",
+            why=f"the one is {end}ns, the other {begin}ns after the recording's first wave began",
+            fix="exchange them",
+        )
+
+
+def _nothing(timeline: Timeline, selection: Selection) -> UsageError:
+    """Tell why a selection has no wave: its time, or all else together."""
+    others = _selected(timeline, replace(selection, begin=None, end=None))
+    if others.any():
+        waves = timeline.waves[others]
+        begin, end = (
+            int(time) - timeline.zero_ns
+            for time in (waves["begin_ns"].min(), waves["end_ns"].max())
+        )
+        return UsageError(
+            "no wave is selected",
+            why="none of the waves asked for ran in the time asked for: the first of them began at"
+            f" {begin}ns, the last ended at {end}ns",
+            fix="ask with `--from` and `--to` for a time in which one ran",
+        )
+    return UsageError(
+        "no wave is selected",
+        why="the recording has none of the kernels, dispatches and numbers asked for together",
+        fix="ask for less at a time; `ktrace decode -f text` lists every wave",
+    )
 
 
 def _names_nothing(option: str, kind: str, there: Sequence[str]) -> UsageError:
@@ -218,15 +251,10 @@ def window_ns(timeline: Timeline, selection: Selection) -> tuple[int, int] | Non
     """Return the selected time on the host's clock; None if all is selected."""
     if not selection.has_window or not len(timeline.dispatches):
         return None
-    zero, limits = zero_ns(timeline), np.iinfo(np.int64)
+    zero, limits = timeline.zero_ns, np.iinfo(np.int64)
     begin = limits.min if selection.begin is None else zero + selection.begin
     end = limits.max if selection.end is None else zero + selection.end
     return begin, end
-
-
-def zero_ns(timeline: Timeline) -> int:
-    """Return when the first wave of a timeline began: where its times are shown from."""
-    return int(timeline.dispatches["begin_ns"].min(initial=np.iinfo(np.int64).max))
 
 
 def _overlaps(begin: Ints, end: Ints, window: tuple[int, int]) -> Flags:

@@ -42,11 +42,6 @@ class Block:
     instants: int
 
 
-def zero_ns(timeline: Timeline) -> int:
-    """Return the host time that the page counts from: the begin of its first dispatch."""
-    return int(timeline.dispatches["begin_ns"].min()) if len(timeline.dispatches) else 0
-
-
 def encode_waves(timeline: Timeline, zero: int) -> bytes:
     """Return the block of all waves.
 

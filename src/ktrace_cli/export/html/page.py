@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from ktrace_cli.errors import KtraceError
-from ktrace_cli.export.html.blocks import encode_rows, encode_waves, zero_ns
+from ktrace_cli.export.html.blocks import encode_rows, encode_waves
 from ktrace_cli.export.html.tables import describe
 from ktrace_cli.export.output import Sink
 from ktrace_cli.model import Timeline
@@ -60,7 +60,7 @@ def write_html(timeline: Timeline, out: Sink, notes: Sequence[str] = ()) -> Writ
     Raises:
         KtraceError: there is more than a browser can hold, or times are too far apart.
     """
-    zero = zero_ns(timeline)
+    zero = timeline.zero_ns
     tables = describe(timeline, zero, notes)
     style, script = _read("page.css"), "".join(_read(name) for name in SCRIPTS)
     before, between, after = _read("page.html").split("@@@")
