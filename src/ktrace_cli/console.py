@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from rich.console import Console, RenderableType
 from rich.control import Control
 from rich.markup import escape
-from rich.segment import ControlType
+from rich.segment import ControlType, Segment, Segments
 from rich.text import Text
 
 from ktrace_cli.errors import KtraceError, StandardOutputError
@@ -54,17 +54,21 @@ def table(renderable: RenderableType, least_width: int = 0) -> None:
 
     A table that is at least `least_width` wide is not cut: the terminal breaks its lines.
     """
-    text = io.StringIO()
-    terminal = Console(highlight=False)
-    console = Console(
-        file=text,
-        highlight=False,
-        force_terminal=terminal.is_terminal,
-        color_system="auto" if terminal.is_terminal else None,
-        width=max(table_width(), least_width),
-    )
-    console.print(renderable)
+    width = max(table_width(), least_width)
+    text, console = _written(width)
+    rows = console.render_lines(renderable, console.options.update(width=width), pad=False)
+    pieces = [piece for row in rows for piece in (*_without_trailing_blanks(row), Segment.line())]
+    console.print(Segments(pieces), end="")
     data(text.getvalue())
+
+
+def _without_trailing_blanks(row: Sequence[Segment]) -> list[Segment]:
+    kept = list(row)
+    while kept and not kept[-1].text.strip():
+        kept.pop()
+    if kept:
+        kept[-1] = Segment(kept[-1].text.rstrip(), kept[-1].style)
+    return kept
 
 
 def table_width() -> int:
@@ -79,17 +83,28 @@ def lines(styled: Iterable[Sequence[tuple[str, str]]]) -> None:
     What the encoding of stdout lacks is written as `?`.
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    text = io.StringIO()
-    terminal = Console(highlight=False)
-    console = Console(
-        file=text,
-        force_terminal=terminal.is_terminal,
-        color_system="auto" if terminal.is_terminal else None,
-        width=10_000,
-    )
+    text, console = _written(_ANY_WIDTH)
     for pieces in styled:
         console.print(Text.assemble(*pieces), soft_wrap=True, highlight=False)
     data(text.getvalue().encode(encoding, "replace").decode(encoding))
+
+
+def _written(width: int) -> tuple[io.StringIO, Console]:
+    """Return a console that styles as stdout does, and where what it prints ends up.
+
+    With `NO_COLOR` nothing is styled: what is bold needs escapes, too.
+    """
+    text = io.StringIO()
+    terminal = Console(highlight=False)
+    is_styled = terminal.is_terminal and not terminal.no_color
+    console = Console(
+        file=text,
+        highlight=False,
+        force_terminal=terminal.is_terminal,
+        color_system="auto" if is_styled else None,
+        width=width,
+    )
+    return text, console
 
 
 def screen() -> tuple[int, int]:

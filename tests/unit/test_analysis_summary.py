@@ -246,3 +246,13 @@ def test_a_wave_without_events_is_a_kernel_without_phases(tmp_path: Path) -> Non
     kernel = only_kernel(tmp_path, wave())
 
     assert (kernel.waves, kernel.phases, kernel.marks) == (1, (), ())
+
+
+def test_a_range_for_whose_end_its_wave_had_no_room_is_in_no_time(tmp_path: Path) -> None:
+    words = [push(OUTER, at(0)), pop(at(1_000)), push(OUTER, at(2_000)), mark(MARK, at(900_000))]
+
+    kernel = only_kernel(tmp_path, Wave(begin=BEGIN, end=END, main=words, dropped_main=3))
+
+    (phase,) = kernel.phases
+    assert (phase.times.count, phase.times.total_ns, phase.times.max_ns) == (1, 1_000, 1_000)
+    assert (phase.open, phase.unclosed) == (1, 0)

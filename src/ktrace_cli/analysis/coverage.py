@@ -98,7 +98,7 @@ class Coverage:
 
     def _in_flight(self, rows: Rows) -> tuple[Ints, Intervals]:
         """Return what is in flight, lane by lane, and count the ranges."""
-        at = np.flatnonzero(~rows.is_own & ~rows.is_open)
+        at = np.flatnonzero(~rows.is_own & ~rows.is_endless)
         lane = self._table.lane.take(rows.phase.take(at))
         self._lanes[:, 0] += np.bincount(lane, minlength=len(self._lanes))
         begin = rows.part.slices["begin_ns"].take(at)

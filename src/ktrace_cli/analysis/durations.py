@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,19 @@ _MOMENT = np.dtype(
     ]
 )
 _ROWS_BETWEEN_MERGES = 1_000_000
+
+
+class _Moment(NamedTuple):
+    """A row of _MOMENT."""
+
+    key: int
+    count: int
+    total: int
+    own: int
+    least: int
+    most: int
+    zeros: int
+    squares: float
 
 
 @dataclass(frozen=True)
@@ -144,9 +159,9 @@ class Durations:
         """Yield each key that has durations, and what is known of them."""
         if self._fine:
             self._to_buckets()
-        for row in self.merged():
-            key = int(row["key"])
-            yield key, _times(row, *self._distribution(key, int(row["count"])))
+        for numbers in self.merged().tolist():
+            moment = _Moment(*numbers)
+            yield moment.key, _times(moment, *self._distribution(moment.key, moment.count))
 
     def _keep(self, keys: list[int], starts: Ints, ns: Ints) -> None:
         if int(ns.max()) < 1 << 32:
@@ -208,25 +223,24 @@ def _add(one: _Counts, other: _Counts) -> _Counts:
 
 
 def _times(
-    row: Columns,
+    of: _Moment,
     percentiles: tuple[int, ...] | None,
     histogram: tuple[Bucket, ...] | None,
 ) -> Times:
-    count, total, squares = int(row["count"]), int(row["total"]), float(row["squares"])
-    least, most, mean = int(row["least"]), int(row["most"]), total / count
+    count, total, squares, mean = of.count, of.total, of.squares, of.total / of.count
     if percentiles is not None:
-        percentiles = tuple(min(max(ns, least), most) for ns in percentiles)
+        percentiles = tuple(min(max(ns, of.least), of.most) for ns in percentiles)
     return Times(
         count=count,
         total_ns=total,
-        self_ns=int(row["own"]),
+        self_ns=of.own,
         mean_ns=round(mean, 3),
-        cv=round(float(np.sqrt(squares / count)) / mean, 6) if total else None,
+        cv=round(sqrt(squares / count) / mean, 6) if total else None,
         variance_population=round(squares / count, 3),
         variance_sample=round(squares / (count - 1), 3) if count > 1 else None,
-        min_ns=least,
+        min_ns=of.least,
         percentiles=percentiles,
-        max_ns=most,
-        zero_length=int(row["zeros"]),
+        max_ns=of.most,
+        zero_length=of.zeros,
         histogram=histogram,
     )

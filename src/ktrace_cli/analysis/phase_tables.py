@@ -14,7 +14,10 @@ from ktrace_cli.analysis.results import KernelSummary
 from ktrace_cli.units import counted, format_time
 
 _NO_TIME = "-"
-_OPEN = "open: had not ended when it was recorded; in no other number of its phase"
+_OPEN = (
+    "open: had not ended when it was recorded, or its wave had no room for the end; in no other"
+    " number of its phase"
+)
 _Row = TypeVar("_Row")
 
 

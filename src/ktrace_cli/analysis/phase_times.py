@@ -23,7 +23,7 @@ MOST_UNIT_ROWS = 2_000_000
 class Phase:
     """All slices of a kernel that have one name, kind and lane.
 
-    Those that were open in a dispatch that was still running are in `open` and nothing else.
+    Those without a known length are in `open` and nothing else.
     """
 
     name: str
@@ -37,7 +37,8 @@ class Phase:
     unclosed: int
     """Of `times.count`: without an end, shown up to the wave's last record."""
     open: int
-    """Had not ended when their dispatch was recorded: nobody knows how long they last."""
+    """Nobody knows how long they last: their dispatch was recorded while it ran, or their wave's
+    region had no room for their end."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,11 @@ class PhaseTimes:
             key = self._grouping.of_slices(rows) * len(self._table.keys) + key
         special = np.flatnonzero(rows.flags & SliceFlag.UNCLOSED)
         if len(special):
-            is_open = rows.is_open
-            self._open.update(key[is_open].tolist())
-            self._unclosed.update(key[special[~is_open[special]]].tolist())
-            if rows.has_open:
-                key, ns, own = key[~is_open], ns[~is_open], own[~is_open]
+            is_endless = rows.is_endless
+            self._open.update(key[is_endless].tolist())
+            self._unclosed.update(key[special[~is_endless[special]]].tolist())
+            if is_endless.any():
+                key, ns, own = key[~is_endless], ns[~is_endless], own[~is_endless]
         self._durations.add(key, ns, own)
         if self._durations.keys > MOST_UNIT_ROWS:
             raise _too_many_units(self._grouping)

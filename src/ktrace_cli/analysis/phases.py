@@ -14,6 +14,7 @@ from ktrace_cli.trace_file.layout import Kind
 
 WAITS = ("*wait*", "*barrier*", "*sync*")
 """Shell patterns: phases in which a wave waits for something else."""
+_KINDS = {int(kind): kind.name.lower() for kind in Kind}
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def list_phases(timeline: Timeline, waits: Sequence[str] = WAITS) -> PhaseTable:
         PhaseKey(
             kernel=int(kernels[event.kernel]),
             name=event.name,
-            kind=Kind(event.kind).name.lower(),
+            kind=_KINDS[event.kind],
             lane=event.lane or (event.name if event.kind == Kind.START else ""),
         )
         for event in timeline.events

@@ -46,9 +46,10 @@ class Rows:
         return np.asarray((self.flags & SliceFlag.RUNNING) != 0, np.bool_)
 
     @cached_property
-    def has_open(self) -> bool:
-        """Whether there is any such slice."""
-        return bool(self.is_open.any())
+    def is_endless(self) -> Flags:
+        """Which have no known length: they were open, or their wave had no room for their end."""
+        endless = SliceFlag.RUNNING | SliceFlag.TRUNCATED
+        return np.asarray((self.flags & endless) != 0, np.bool_)
 
     @cached_property
     def parent(self) -> Columns:

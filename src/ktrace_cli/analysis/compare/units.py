@@ -137,9 +137,9 @@ def rows_by_number(numbers: Ints, count: int) -> list[Ints]:
 
 
 def slices_of(rows: Rows) -> tuple[Ints, Ints, Ints]:
-    """Return wave, phase and length of the slices of a part that have ended."""
+    """Return wave, phase and length of the slices of a part whose length is known."""
     wave, phase, ns = rows.wave.astype(np.int64), rows.phase, rows.ns
-    if rows.has_open:
-        ended = ~rows.is_open
+    if rows.is_endless.any():
+        ended = ~rows.is_endless
         return wave[ended], phase[ended], ns[ended]
     return wave, phase, ns
