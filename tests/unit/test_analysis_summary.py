@@ -251,7 +251,7 @@ def test_a_wave_without_events_is_a_kernel_without_phases(tmp_path: Path) -> Non
 def test_a_range_for_whose_end_its_wave_had_no_room_is_in_no_time(tmp_path: Path) -> None:
     words = [push(OUTER, at(0)), pop(at(1_000)), push(OUTER, at(2_000)), mark(MARK, at(900_000))]
 
-    kernel = only_kernel(tmp_path, Wave(begin=BEGIN, end=END, main=words, dropped_main=3))
+    kernel = only_kernel(tmp_path, Wave(begin=BEGIN, end=END, main=words, dropped_main=120))
 
     (phase,) = kernel.phases
     assert (phase.times.count, phase.times.total_ns, phase.times.max_ns) == (1, 1_000, 1_000)
