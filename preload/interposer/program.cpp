@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "file_descriptor.hpp"
+#include "script.hpp"
 
 namespace ktrace {
 namespace {
@@ -31,7 +32,9 @@ std::string read_text(const std::string& path) {
 
 std::string short_program_name() {
   const std::string path = program_path();
-  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string program = path.substr(path.rfind('/') + 1);
+  const std::string script = python_script(program, split_arguments(read_text("/proc/self/cmdline")));
+  const std::string name = script.empty() ? program : script;
   return name.empty() ? "program" : name.substr(0, longest_name);
 }
 

@@ -75,8 +75,21 @@ void repair_backward_steps(const Wave& wave, const Steps& steps, ktrace_reader_l
   });
 }
 
+// Whether an ANCHOR word has what it must: one U64, a time of the reference clock while its wave ran. A ring
+// may have lost that value, which does not make the word wrong.
+bool has_realtime(const Wave& wave, const WaveWords& words, const Event& event) {
+  if (event.values == 0) return true;
+  const Value& value = words.values[event.first_value];
+  if (event.values != 1 || value.type != KTRACE_VALUE_U64 || value.bits >= std::uint64_t{anchor_range})
+    return false;
+  const auto realtime = static_cast<std::int64_t>(value.bits);
+  const bool has_end = is_ended(wave) && wave.end_realtime >= wave.begin_realtime;
+  return realtime >= wave.begin_realtime && !(has_end && realtime > wave.end_realtime);
+}
+
 // Let ANCHOR words, which hold 58 bits of the clock, correct what lies behind them.
-void apply_anchors(const Wave& wave, const Steps& steps, ktrace_reader_losses& losses) {
+void apply_anchors(const Wave& wave, const WaveWords& words, const Steps& steps,
+                   ktrace_reader_losses& losses) {
   const std::int64_t end = is_ended(wave) ? wave.end_ticks : std::numeric_limits<std::int64_t>::max();
   std::int64_t shift = 0;
   steps.each([&](Event& event) {
@@ -84,7 +97,7 @@ void apply_anchors(const Wave& wave, const Steps& steps, ktrace_reader_losses& l
       const std::int64_t told = std::int64_t{event.id} << 32 | low_half(event.ticks);
       const std::int64_t own = told - (event.ticks & (anchor_range - 1));
       const bool is_late = own > 0 && event.ticks + own > end;
-      if (is_late || own < shift) {
+      if (is_late || own < shift || !has_realtime(wave, words, event)) {
         // What is no anchor is no event: its payload belongs to nothing.
         event.kind = KTRACE_KIND_VALUE;
         ++losses.clamped_words;
@@ -102,7 +115,7 @@ void continue_stream(const Wave& wave, const WaveWords& words, const Steps& step
   if (steps.front() == nullptr) return;
   if (is_main && is_ended(wave) && has(wave, KTRACE_READER_OVERWRITTEN)) count_back_from_end(wave, steps);
   if (count_gaps(steps) != 0) repair_backward_steps(wave, steps, losses);
-  if (words.has_anchors) apply_anchors(wave, steps, losses);
+  if (words.has_anchors) apply_anchors(wave, words, steps, losses);
   losses.long_gaps += count_gaps(steps);
 }
 

@@ -32,7 +32,7 @@ std::int64_t Decoder::read(const Wave& wave, ktrace_reader_losses& losses) {
   losses.long_gaps += is_ended(wave) && end - last >= clock_range;
   find_ranges(wave, end, m_words, m_ranges, losses);
   find_names(wave);
-  m_lanes.assign(m_ranges, m_names);
+  m_lanes.assign(wave, m_ranges, m_names, losses);
   return end;
 }
 
@@ -53,7 +53,9 @@ void Decoder::scan(const Wave* waves, std::size_t count, ktrace_reader_scanned* 
     scanned[i].end_ticks = waves[i].end_ticks;
     scanned[i].group = KTRACE_READER_NONE;
     if (!is_readable(waves[i])) continue;
+    const auto torn_words = losses.torn_words;
     scanned[i].end_ticks = read(waves[i], losses);
+    if (losses.torn_words > torn_words) scanned[i].flags |= KTRACE_READER_UNREADABLE;
     note(waves[i], scanned[i], losses);
   }
 }

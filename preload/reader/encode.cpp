@@ -31,7 +31,6 @@ Encoder::Encoder(const ktrace_encoder_setup& setup)
     m_event_names.emplace_back(name_tag, setup.event_names[row]);
     m_running_names.emplace_back(name_tag, setup.running_names[row]);
   }
-  if (setup.lanes > 1) m_is_track_known.resize(setup.tracks * (setup.lanes - 1));
   m_sequence.add(sequence_tag, setup.sequence).add(sequence_flags_tag, needs_state);
   m_setup.event_names = m_setup.running_names = nullptr;
   m_setup.reset = nullptr;
@@ -159,10 +158,7 @@ std::uint64_t Encoder::lane_track(std::uint64_t track, std::int32_t lane) {
   const std::uint64_t number =
       (track - m_setup.first_track) * (m_setup.lanes - 1) + static_cast<std::uint32_t>(lane) - 1;
   const std::uint64_t own = m_setup.first_track + m_setup.tracks + number;
-  if (!m_is_track_known[number]) {
-    m_is_track_known[number] = true;
-    m_new_tracks.push_back(own);
-  }
+  if (m_known_tracks.add(number)) m_new_tracks.push_back(own);
   return own;
 }
 

@@ -11,6 +11,7 @@
 
 #include "encode.h"
 #include "encode_fields.hpp"
+#include "track_set.hpp"
 
 namespace ktrace::encode {
 
@@ -81,7 +82,7 @@ class Encoder {
   std::vector<Fields> m_event_names, m_running_names;
   std::vector<std::uint8_t> m_reset;
   Fields m_sequence;
-  std::vector<bool> m_is_track_known;  // of lanes
+  TrackSet m_known_tracks;  // of lanes
   std::vector<std::uint64_t> m_new_tracks;
   std::uint32_t m_most_values = 0;
   std::int64_t m_now;  // of the sequence's clock

@@ -8,6 +8,10 @@ namespace {
 
 constexpr std::int64_t earliest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t forever = never - 1;      // an end that no begin comes after
+constexpr std::size_t most_nested = 0xffff + 1;  // depths have 16 bits
+
+bool is_unclosed(const Range& range) { return (range.flags & KTRACE_READER_SLICE_UNCLOSED) != 0; }
 
 }  // namespace
 
@@ -29,10 +33,10 @@ std::uint32_t LaneEnds::find(std::int64_t low, std::int64_t high) const {
   return node - m_leaves;
 }
 
-void LaneEnds::set(std::uint32_t lane, std::int64_t end) {
+void LaneEnds::set(std::uint32_t lane, std::int64_t end, bool is_full) {
   if (lane == m_size && m_size++ == m_leaves) grow();
   std::uint32_t node = m_leaves + lane;
-  m_nodes[node] = {end, end};
+  m_nodes[node] = {end, is_full ? earliest : end};
   while (node > 1) {
     node /= 2;
     const Node& left = m_nodes[2 * node];
@@ -64,18 +68,19 @@ std::uint32_t LaneTable::find(std::uint32_t base, std::uint32_t number) {
   return own[number];
 }
 
-void Lanes::assign(WaveRanges& wave, const Names& names) {
+void Lanes::assign(const Wave& wave, WaveRanges& ranges, const Names& names, ktrace_reader_losses& losses) {
   m_own.clear();
   m_overlap_ends.clear();
   for (const std::uint32_t base : m_bases) m_named_ends[base].clear();
   m_bases.clear();
-  for (std::uint32_t row = 0; row < wave.ranges.size(); ++row) {
-    Range& range = wave.ranges[row];
+  const bool is_running = has(wave, KTRACE_READER_RUNNING);
+  for (std::uint32_t row = 0; row < ranges.ranges.size(); ++row) {
+    Range& range = ranges.ranges[row];
     const ktrace_reader_event& event = names[range.row];
     if (range.is_token || (event.flags & KTRACE_READER_EVENT_LANE) != 0)
-      assign_named(range, event.base);
+      assign_named(range, event.base, is_running && is_unclosed(range) ? forever : range.end_ticks);
     else
-      assign_nested(wave.ranges, row);
+      losses.deep_slices += !assign_nested(ranges.ranges, row);
   }
 }
 
@@ -84,15 +89,19 @@ bool Lanes::put(Buffer<Open>& lane, Buffer<Range>& ranges, std::uint32_t row) {
   Range& range = ranges[row];
   while (!lane.empty() && lane.back().end_key <= range.begin_key) lane.pop();
   if (!lane.empty() && range.end_key > lane.back().end_key) return false;
+  if (lane.size() == most_nested) return false;
   range.depth = static_cast<std::uint32_t>(lane.size());
   range.parent = lane.empty() ? none : lane.back().range;
   lane.push({range.end_key, row});
   return true;
 }
 
-void Lanes::assign_nested(Buffer<Range>& ranges, std::uint32_t row) {
+bool Lanes::assign_nested(Buffer<Range>& ranges, std::uint32_t row) {
   ranges[row].lane = own_lane;
-  if (!put(m_own, ranges, row)) assign_crossing(ranges, row);
+  if (put(m_own, ranges, row)) return true;
+  const bool is_crossing = ranges[row].end_key > m_own.back().end_key;
+  assign_crossing(ranges, row);
+  return is_crossing;
 }
 
 // A range that outlasts the one that it began in goes to the first lane on which it nests.
@@ -104,7 +113,7 @@ void Lanes::assign_crossing(Buffer<Range>& ranges, std::uint32_t row) {
     Buffer<Open>& open = *m_overlaps[lane];
     if (lane == m_overlap_ends.size()) open.clear();
     const bool is_put = put(open, ranges, row);
-    m_overlap_ends.set(lane, open.empty() ? never : open.back().end_key);
+    m_overlap_ends.set(lane, open.back().end_key, open.size() == most_nested);
     if (!is_put) continue;  // what had ended there was in front of what has not
     range.lane = m_table.find(KTRACE_READER_OVERLAP, lane);
     return;
@@ -113,12 +122,12 @@ void Lanes::assign_crossing(Buffer<Range>& ranges, std::uint32_t row) {
 
 // None of them nest: what begins while a lane is busy goes to the next one of that name. Equal cycles are no
 // overlap: lanes are about time, not about the order of words.
-void Lanes::assign_named(Range& range, std::uint32_t base) {
+void Lanes::assign_named(Range& range, std::uint32_t base, std::int64_t end) {
   if (base >= m_named_ends.size()) m_named_ends.resize(std::size_t{base} + 1);
   LaneEnds& ends = m_named_ends[base];
   if (ends.size() == 0) m_bases.push_back(base);
   const std::uint32_t number = ends.find(range.begin_ticks, never);
-  ends.set(number, range.end_ticks);
+  ends.set(number, end);
   range.lane = m_table.find(base, number);
   range.depth = 0;
   range.parent = none;

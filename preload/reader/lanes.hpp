@@ -18,8 +18,8 @@ class LaneEnds {
   std::uint32_t size() const { return m_size; }
   // Return the first lane whose end is at most `low` or at least `high`; `size()` if there is none.
   std::uint32_t find(std::int64_t low, std::int64_t high) const;
-  // A lane of its own number is added behind the last one.
-  void set(std::uint32_t lane, std::int64_t end);
+  // A lane of its own number is added behind the last one. Nothing fits one that is full before its end.
+  void set(std::uint32_t lane, std::int64_t end, bool is_full = false);
 
  private:
   struct Node {
@@ -50,7 +50,7 @@ class LaneTable {
 class Lanes {
  public:
   // Set lane, depth and parent of the wave's ranges.
-  void assign(WaveRanges& wave, const Names& names);
+  void assign(const Wave& wave, WaveRanges& ranges, const Names& names, ktrace_reader_losses& losses);
   const LaneTable& table() const { return m_table; }
 
  private:
@@ -59,9 +59,10 @@ class Lanes {
     std::uint32_t range;
   };
 
-  void assign_nested(Buffer<Range>& ranges, std::uint32_t row);
+  // Return false if it nests, but in too many.
+  bool assign_nested(Buffer<Range>& ranges, std::uint32_t row);
   void assign_crossing(Buffer<Range>& ranges, std::uint32_t row);
-  void assign_named(Range& range, std::uint32_t base);
+  void assign_named(Range& range, std::uint32_t base, std::int64_t end);
   bool put(Buffer<Open>& lane, Buffer<Range>& ranges, std::uint32_t row);
 
   LaneTable m_table;

@@ -15,8 +15,8 @@ class Names {
 
   // Return the row of an event; one without a name is added.
   std::uint32_t find(std::uint32_t kernel, const Event& event) {
-    if ((event.flags & has_unit) == 0 && kernel < m_rows_by_id.size()) {
-      const std::vector<std::uint32_t>& rows = m_rows_by_id[kernel];
+    if ((event.flags & has_unit) == 0 && kernel < m_own.size()) {
+      const std::vector<std::uint32_t>& rows = m_own[kernel].rows_by_id;
       if (event.id < rows.size() && rows[event.id] != none) return rows[event.id];
     }
     return find_by_key(kernel, event);
@@ -36,21 +36,27 @@ class Names {
       return kernel == other.kernel && unit == other.unit && id == other.id;
     }
   };
+  // The events of a kernel's own unit: most of their ids are small, and those are found without a search.
+  struct Own {
+    std::uint32_t unit;
+    std::uint32_t events;
+    std::vector<std::uint32_t> rows_by_id;
+  };
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
 
   std::uint32_t find_by_key(std::uint32_t kernel, const Event& event);
   std::uint32_t add_unnamed(const Key& key, std::uint32_t kind);
+  bool is_own(const ktrace_reader_event& event) const;
   void add(const ktrace_reader_event& event);
 
-  std::vector<std::uint32_t> m_units;  // of each kernel
+  std::vector<Own> m_own;  // of each kernel
   std::vector<ktrace_reader_event> m_events;
   std::size_t m_named;
   std::uint32_t m_next_base;
   std::unordered_map<Key, std::uint32_t, Hash> m_row_by_key;
   std::unordered_map<std::uint32_t, std::uint32_t> m_base_by_id;  // of events without a name
-  std::vector<std::vector<std::uint32_t>> m_rows_by_id;           // of each kernel's own unit, for small ids
 };
 
 }  // namespace ktrace::reader

@@ -15,7 +15,7 @@ extern "C" {
 
 typedef __INT32_TYPE__ ktrace_i32;
 
-#define KTRACE_READER_ABI 1u
+#define KTRACE_READER_ABI 3u
 #define KTRACE_READER_NONE (-1)
 #define KTRACE_READER_OVERLAP 0xffffffffu /* the base of lanes for what crosses on a wave's own lane */
 
@@ -38,8 +38,10 @@ enum ktrace_reader_wave_flag {
   KTRACE_READER_DROPPED = 4,
   KTRACE_READER_CLAMPED = 16,
   KTRACE_READER_OVERWRITTEN = 128,
+  KTRACE_READER_UNREADABLE = 256,
   KTRACE_READER_EAGER = 65536,
-  KTRACE_READER_RING = 131072
+  KTRACE_READER_RING = 131072,
+  KTRACE_READER_RUNNING = 262144 /* its dispatch was recorded before it ended: what is open has no end yet */
 };
 
 /* Flags of model.SliceFlag. */
@@ -81,8 +83,10 @@ struct ktrace_reader_wave {
   ktrace_u32 kernel;
   ktrace_i64 begin_ticks;
   ktrace_i64 end_ticks;
-  ktrace_i32 row;         /* what rows call this wave */
-  ktrace_u32 first_piece; /* of its clock */
+  ktrace_i64 begin_realtime; /* of the reference clock */
+  ktrace_i64 end_realtime;   /* 0: it has not ended */
+  ktrace_i32 row;            /* what rows call this wave */
+  ktrace_u32 first_piece;    /* of its clock */
   ktrace_u32 pieces;
   ktrace_u32 reserved;
 };
@@ -119,6 +123,7 @@ struct ktrace_reader_losses {
   ktrace_u64 long_gaps;
   ktrace_u64 clamped_slices;
   ktrace_u64 unnamed_events; /* roles, slices and instants */
+  ktrace_u64 deep_slices;    /* on lanes for what crosses, as more are around them than `depth` can tell */
 };
 
 /* Pieces of lines from ticks to nanoseconds: clock.ClockMap. */

@@ -4,6 +4,11 @@
 #include <cmath>
 
 namespace ktrace::reader {
+namespace {
+
+constexpr double most_ns = static_cast<double>(std::int64_t{1} << 61);  // longer times come from damage only
+
+}  // namespace
 
 ClockPieces::ClockPieces(const ktrace_reader_clock& clock, const Wave& wave) {
   const std::uint64_t first = std::min<std::uint64_t>(wave.first_piece, clock.pieces);
@@ -19,7 +24,8 @@ std::int64_t ClockPieces::to_ns(std::int64_t ticks) {
     const std::int64_t* const behind = std::upper_bound(m_ticks, m_ticks + m_count, ticks);
     m_last = behind == m_ticks ? 0 : static_cast<std::size_t>(behind - m_ticks) - 1;
   }
-  const double offset = static_cast<double>(minus(ticks, m_ticks[m_last])) * m_slope[m_last];
+  const double offset =
+      std::clamp(static_cast<double>(minus(ticks, m_ticks[m_last])) * m_slope[m_last], -most_ns, most_ns);
   return plus(m_ns[m_last], std::llrint(offset));
 }
 
@@ -83,7 +89,7 @@ bool RowWriter::write_slice(ClockPieces& clock, const Wave& wave, const WaveWord
   slice.wave = wave.row;
   slice.event = m_event_rows[range.row];
   slice.lane = m_lane_rows[range.lane];
-  slice.depth = static_cast<std::uint16_t>(std::min(range.depth, 0xffffu));
+  slice.depth = static_cast<std::uint16_t>(range.depth);
   slice.flags = range.flags;
   slice.begin_ticks = range.begin_ticks;
   slice.ticks = range.end_ticks - range.begin_ticks;

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ktrace_cli import console
+from ktrace_cli.command_line import NO_SUCH_OPTION, in_our_words
 from ktrace_cli.errors import KtraceError, UsageError
 
 
@@ -43,6 +44,20 @@ SUBCOMMANDS = {
 }
 
 
+def _without_type(parameters: list[Any]) -> list[Any]:
+    """Leave a flag's type out of help: newer versions of typer show `<bool>` behind each."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
+class _Command(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return all options and arguments."""
+        return _without_type(super().get_params(ctx))
+
+
 class _Subcommands(TyperGroup):
     """Loads a subcommand when it is called: `ktrace run` shall not wait for numpy to load."""
 
@@ -51,29 +66,34 @@ class _Subcommands(TyperGroup):
         for name, known in SUBCOMMANDS.items():
             self.commands[name] = TyperCommand(name, help=known.summary)
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return all options."""
+        return _without_type(super().get_params(ctx))
+
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        """Read the options in front of the subcommand."""
+        with in_our_words(None, SUBCOMMANDS):
+            return super().make_context(*arguments, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the subcommand and its options, and do it."""
+        with in_our_words(ctx, SUBCOMMANDS):
+            return super().invoke(ctx)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the subcommand that `args` begin with, loaded."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command and load_subcommand(str(name)), rest
 
 
-def _class_of_click(name: str) -> Any:
-    """Find an exception of the click that this typer uses: its own copy, or the package."""
-    package = TyperCommand.__mro__[1].__module__.rpartition(".")[0]
-    return getattr(importlib.import_module(f"{package}.exceptions"), name)
-
-
-_NO_SUCH_OPTION = _class_of_click("NoSuchOption")
-
-
-class _RunCommand(TyperCommand):
+class _RunCommand(_Command):
     """Knows the options of rocprofv3 that ktrace has nothing for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options, as every command does."""
         try:
             return super().parse_args(ctx, args)
-        except _NO_SUCH_OPTION as problem:
+        except NO_SUCH_OPTION as problem:
             _refuse_option_of_rocprofv3(str(problem.option_name))
             raise
 
@@ -94,7 +114,7 @@ def load_subcommand(name: str) -> Any:
     command_line = SUBCOMMANDS[name].takes_a_command_line
     settings = {"allow_interspersed_args": not command_line}
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    kind = _RunCommand if name == "run" else TyperCommand
+    kind = _RunCommand if name == "run" else _Command
     single.command(name, cls=kind, context_settings=settings)(function)
     return typer.main.get_command(single)
 

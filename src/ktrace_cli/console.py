@@ -165,10 +165,11 @@ class _Bar:
         console = _stderr()
         done = min(self._done, 1.0)
         full, rest = ("#", "-") if console.options.ascii_only else ("━", "─")
-        count = int(done * _BAR_WIDTH)
+        percent = round(100 * done)
+        count = percent * _BAR_WIDTH // 100  # full when it says 100 %
         pieces = [(f"ktrace: {self._doing} ", ""), (full * count, "cyan")]
-        pieces += [(rest * (_BAR_WIDTH - count), ""), (f" {100 * done:.0f} %", "")]
-        if 0 < done < 1:
+        pieces += [(rest * (_BAR_WIDTH - count), ""), (f" {percent} %", "")]
+        if 0 < percent < 100:
             left = round(passed_s * (1 - done) / done)
             pieces.append((f", {left // 60}:{left % 60:02} left", ""))
         line = Text.assemble(*pieces)

@@ -89,8 +89,11 @@ LEFT_OUT = {
     ),
 }
 # Of the tests of the reader those that demangle no name: Python's libc would free what is not its.
-READING = "any_words or changed or did_not_meet or without_a_name or any_address or hundred"
-ENCODING = "viewer_sees or in_the_rows or contradict or many_payloads or arrows_end"
+READING = (
+    "any_words or changed or did_not_meet or without_a_name or any_address or hundred"
+    " or running_wave"
+)
+ENCODING = "viewer_sees or in_the_rows or contradict or many_payloads or arrows_end or in_use"
 # Of what is not watched itself: the HIPs of these tests, and the memory of thread-local objects.
 NOT_WATCHED = "race:libamdhip64.so.7\nrace:_dl_deallocate_tls\n"
 

@@ -81,8 +81,8 @@ def test_the_table_has_the_summarys_numbers(opened: Opened, timeline: Timeline) 
 
     (kernel,) = summarize(timeline).kernels
     found = opened.js(
-        """ktrace.statistics.rows.map(({ name, kind, lane, count, total, share, min, max }) =>
-          [name, kind, lane, count, total, Number(share.toFixed(6)), min, max])"""
+        """ktrace.statistics.rows.map((row) => [row.name, row.kind, row.lane, row.count, row.total,
+          row.self, Number(row.share.toFixed(6)), row.min, row.p50, row.p99, row.max])"""
     )
     assert sorted(found) == sorted(
         [
@@ -91,12 +91,18 @@ def test_the_table_has_the_summarys_numbers(opened: Opened, timeline: Timeline) 
             p.lane,
             p.times.count,
             p.times.total_ns,
+            p.times.self_ns,
             p.share,
             p.times.min_ns,
+            p.times.percentile(50),
+            p.times.percentile(99),
             p.times.max_ns,
         ]
         for p in kernel.phases
     )
+    assert [row for row in opened.table() if row[0] == "outer"] == [
+        ["outer", "push", "", "4", "1,332 ns", "952 ns", "4.4 %", "3.1 %", *["333 ns"] * 5]
+    ]
     assert opened.js("ktrace.statistics.marks") == [{"name": "published", "count": 12}]
 
 

@@ -122,6 +122,19 @@ def test_standard_output_gets_the_trace_and_nothing_else(folder: Path) -> None:
     assert b"to stdout, on CLOCK_BOOTTIME" in done.stderr
 
 
+def test_a_base_time_of_0_is_said_to_be_0(folder: Path) -> None:
+    document = kineto([complete("aten::mm", "cpu_op", 10, 5)], baseTimeNanoseconds=0)
+    write_json(folder / "x.json", document)
+
+    refused = run_ktrace(folder, "merge", "a.bin", "x.json", "-o", "out.pftrace")
+
+    assert refused.returncode == 1
+    assert said(refused)[1] == (
+        "  why: its times count from a moment that it does not name"
+        " (its baseTimeNanoseconds is 0)"
+    )
+
+
 def test_clocks_that_nothing_ties_are_an_error_until_the_user_ties_them(folder: Path) -> None:
     document = kineto([complete("aten::mm", "cpu_op", 10, 5)])
     write_json(folder / "x.json", document)

@@ -18,7 +18,19 @@ def test_without_o_the_recording_has_a_name_of_its_own(ktrace: Ktrace, tmp_path:
 
     names = sorted(p.name for p in (tmp_path / "ktrace_out").iterdir())
     assert len(names) == 2
-    assert all(re.fullmatch(r"python[\d.]*\.\d+\.bin", name) for name in names)
+    assert all(re.fullmatch(r"launch_saxpy\.\d+\.bin", name) for name in names)
+
+
+def test_without_a_script_a_recording_is_called_like_the_program(
+    ktrace: Ktrace, tmp_path: Path
+) -> None:
+    python, script, *arguments = map(str, saxpy())
+    code = f"import runpy, sys; sys.argv[0] = {script!r}; runpy.run_path({script!r}, None, '__main__')"
+
+    ktrace("run", "--", python, "-c", code, *arguments)
+
+    (name,) = (p.name for p in (tmp_path / "ktrace_out").iterdir())
+    assert re.fullmatch(r"python[\d.]*\.\d+\.bin", name)
 
 
 def test_an_existing_file_is_refused_before_the_start(ktrace: Ktrace, tmp_path: Path) -> None:
@@ -168,7 +180,7 @@ def test_d_names_the_folder_of_recordings(ktrace: Ktrace, tmp_path: Path) -> Non
 
     names = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.bin"))
     assert len(names) == 2
-    assert re.fullmatch(r"out/python[\d.]*\.\d+\.bin", names[0])
+    assert re.fullmatch(r"out/launch_saxpy\.\d+\.bin", names[0])
     assert names[1] == "out/x/a.bin"
 
 

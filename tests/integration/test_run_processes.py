@@ -98,7 +98,7 @@ def test_helper_processes_leave_nothing_behind(ktrace: Ktrace, tmp_path: Path) -
 
     assert (result.returncode, result.stdout) == (0, "ok\n")
     (line,) = said(result)
-    assert re.match(r"recorded 1 dispatch in ktrace_out/python[\d.]*\.\d+\.bin ", line)
+    assert re.match(r"recorded 1 dispatch in ktrace_out/launch_saxpy\.\d+\.bin ", line)
     assert len(list((tmp_path / "ktrace_out").iterdir())) == 1
 
 

@@ -398,5 +398,5 @@ def test_on_a_terminal_the_view_is_coloured_and_as_wide_as_it(
 def test_no_color_is_respected(recording: Path, tmp_path: Path) -> None:
     shown = on_a_terminal(tmp_path, "view", recording, "--tui", NO_COLOR="1")
 
-    assert "\x1b[38;" not in shown
+    assert "\x1b" not in shown
     assert "█" in shown

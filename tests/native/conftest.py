@@ -44,6 +44,7 @@ SOURCES = (
     "program",
     "registry",
     "registry_fat_binaries",
+    "script",
     "selection",
     "sha256",
     "sizing",

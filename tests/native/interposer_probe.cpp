@@ -20,6 +20,7 @@
 #include "name_patterns.hpp"
 #include "placeholders.hpp"
 #include "registry.hpp"
+#include "script.hpp"
 #include "selection.hpp"
 #include "sha256.hpp"
 #include "sizing.hpp"
@@ -84,6 +85,10 @@ void sums(const Arguments& arguments) {
   std::printf("%08x ", crc32(file.data(), file.size()));
   for (const std::uint8_t byte : sha256({file.data(), file.size()})) std::printf("%02x", byte);
   std::printf("\n");
+}
+
+void script(const Arguments& arguments) {
+  std::printf("%s", python_script(arguments[0], {arguments.begin() + 1, arguments.end()}).c_str());
 }
 
 Config configuration() {
@@ -248,12 +253,20 @@ void extra(const Arguments& given) {
 
 int main(int count, char** values) {
   const std::map<std::string, std::function<void(const Arguments&)>> commands = {
-      {"code", code},           {"truncate", truncate},
-      {"flip", flip},           {"sums", sums},
-      {"layout", layout},       {"streams", streams},
-      {"config", print_config}, {"wanted", wanted},
-      {"pick", pick},           {"params", params_without_placeholder},
-      {"extra", extra},         {"names", names},
-      {"pids", process_names},  {"collecting", collecting}};
+      {"code", code},
+      {"truncate", truncate},
+      {"flip", flip},
+      {"sums", sums},
+      {"layout", layout},
+      {"streams", streams},
+      {"config", print_config},
+      {"wanted", wanted},
+      {"pick", pick},
+      {"params", params_without_placeholder},
+      {"extra", extra},
+      {"names", names},
+      {"script", script},
+      {"pids", process_names},
+      {"collecting", collecting}};
   commands.at(values[1])(Arguments(values + 2, values + count));
 }

@@ -246,3 +246,34 @@ def test_an_argument_buffer_is_copied_and_made_long_enough(
     size: int, placeholder: str, expected: str, probe: Probe
 ) -> None:
     assert probe("extra", size, placeholder) == f"{expected}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("python3.12 train.py", "train"),
+        ("python /a/b/train.py --epochs 3", "train"),
+        ("python3 -u -B train.py", "train"),
+        ("python3 -W error -X dev train", "train"),
+        ("python3 -Werror -Xdev train.py -m x", "train"),
+        ("python3 --check-hash-based-pycs always train.py", "train"),
+        ("python3 -m pkg.tool train.py", "pkg.tool"),
+        ("python3 -um pkg train.py", "pkg"),
+        ("python3 -mpkg train.py", "pkg"),
+        ("pypy3 folder/", "folder"),
+        ("python3 -c import_x train.py", ""),
+        ("python3 -uc import_x", ""),
+        ("python3 - train.py", ""),
+        ("python3", ""),
+        ("python3 -m", ""),
+        ("python3 -m a/b", ""),
+        ("python3 .", ""),
+        ("python3 -W", ""),
+        ("bash train.py", ""),
+        ("app train.py", ""),
+    ],
+)
+def test_a_python_is_called_like_its_script(probe: Probe, command: str, name: str) -> None:
+    program, *arguments = command.split()
+
+    assert probe("script", program, program, *arguments) == name

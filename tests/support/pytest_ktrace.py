@@ -54,7 +54,7 @@ def ending(done: Done) -> list[str]:
         r"^=+ ktrace =+\n(.*?)^(?:=+ |\d+ \w+)", done.stdout, re.MULTILINE | re.DOTALL
     )
     text = match[1] if match else ""
-    text = re.sub(r"python[\d.]*\.(\d+)\.bin", "PYTHON.bin", text)
+    text = re.sub(r"\bpy(?:test|thon[\d.]*)\.(\d+)\.bin", "PYTHON.bin", text)
     return re.sub(r"[\d.]+ KiB", "SIZE", text).splitlines()
 
 

@@ -2,16 +2,18 @@
 
 from collections import Counter
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ktrace_cli.analysis.axis import Intervals, join, shared, union
-from ktrace_cli.analysis.coverage import LaneUse
-from ktrace_cli.analysis.phases import WAITS, matches_any
+from ktrace_cli.analysis.axis import Intervals, join, lay_out, shared, union, union_by
+from ktrace_cli.analysis.coverage import Coverage, LaneUse
+from ktrace_cli.analysis.phases import WAITS, list_phases, matches_any
 from ktrace_cli.analysis.results import KernelSummary, Request
+from ktrace_cli.analysis.rows import Rows
 from ktrace_cli.analysis.summary import summarize
 from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
 from support.recording import HOST_EPOCH_NS, Wave
@@ -67,6 +69,49 @@ def test_what_two_of_several_cover_is_found(several: list[list[tuple[int, int]]]
 
     counts = Counter(ns for pairs in several for ns in covered(pairs))
     assert int(found.length.sum()) == sum(count >= 2 for count in counts.values())
+
+
+@given(st.lists(Pairs, min_size=1, max_size=4), st.sampled_from([0, 1 << 61]))
+def test_intervals_of_several_keys_are_joined_within_each(
+    several: list[list[tuple[int, int]]], far: int
+) -> None:
+    rows = [(key, far + at, length) for key, pairs in enumerate(several) for at, length in pairs]
+    rows = rows[::2] + rows[1::2]
+    key, begin, length = (np.array([row[n] for row in rows], np.int64) for n in range(3))
+
+    found, joined = union_by(key, begin, begin + length)
+
+    each = [intervals(sorted(pairs)) for pairs in several]
+    assert found.tolist() == [key for key, one in enumerate(each) for _ in one.begin]
+    assert (joined.begin - far).tolist() == [at for one in each for at in one.begin.tolist()]
+    assert (joined.end - far).tolist() == [at for one in each for at in one.end.tolist()]
+
+
+def test_many_lanes_take_no_longer_than_few_with_as_much_in_flight(tmp_path: Path) -> None:
+    def seconds(lanes: int) -> float:
+        words = [
+            word
+            for i in range(4_000)
+            for word in (
+                start(100 + i % lanes, BEGIN + 40 * i, token=f"{i}"),
+                push(OUTER, BEGIN + 40 * i + 5),
+                pop(BEGIN + 40 * i + 10),
+                stop(f"{i}", BEGIN + 40 * i + 20),
+            )
+        ]
+        timeline = decode([wave(*words)], tmp_path, region_log2=18)
+        table = list_phases(timeline)
+        assert len(table.lanes) == lanes
+        (part,) = timeline.parts()
+        times = []
+        for _ in range(3):
+            coverage = Coverage(lay_out(timeline), table, 1)
+            begin = process_time()
+            coverage.add(Rows(timeline, table, part))
+            times.append(process_time() - begin)
+        return min(times)
+
+    assert seconds(4_000) < 20 * seconds(4)  # where lanes are looked at one by one, 150 times
 
 
 def test_gaps_are_between_the_top_level_phases_of_one_wave(tmp_path: Path) -> None:

@@ -163,6 +163,18 @@ def test_the_longest_wave_is_told_with_what_it_did(uneven: Timeline) -> None:
     )  # fmt: skip
 
 
+def test_phases_that_overlap_count_once_in_the_longest_wave(tmp_path: Path) -> None:
+    crossing = Wave(
+        main=[push(OUTER, us(1)), pop(us(5)), span(TILE, us(4), us(8))], begin=us(0), end=us(9)
+    )
+
+    longest = only_kernel(decode([crossing], tmp_path)).longest_wave
+
+    assert longest is not None
+    assert longest.duration_ns == pytest.approx(9_000, abs=5)
+    assert longest.outside_ns == pytest.approx(2_000, abs=5)
+
+
 def test_a_wave_that_never_ended_is_not_the_longest(tmp_path: Path) -> None:
     running = Wave(main=[push(OUTER, us(1))], wave=1, begin=us(0), end=us(0), state=WaveState.BEGUN)
     flags = DispatchFlag.EAGER | DispatchFlag.UNFINISHED

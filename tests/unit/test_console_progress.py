@@ -174,3 +174,15 @@ def test_a_closed_stderr_is_no_error(clock: Clock, monkeypatch: pytest.MonkeyPat
     with console.progress("decoding", clock) as advance:
         clock.now += 5
         advance(0.5)
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(0.9999999, "━" * 30 + " 100 %"), (0.996, "━" * 30 + " 100 %"), (0.99, "━" * 29 + "─ 99 %")],
+)
+def test_a_bar_is_full_when_it_says_so(clock: Clock, share: float, shown: str) -> None:
+    with terminal() as written, console.progress("decoding", clock) as advance:
+        clock.now += 2
+        advance(share)
+
+        assert shown in written()

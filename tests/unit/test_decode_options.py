@@ -94,6 +94,8 @@ def test_a_window_leaves_out_slices_and_marks_outside_it(recording: Path) -> Non
         (["--from", "5"], "cannot read `--from 5`"),
         (["--to", "soon"], "cannot read `--to soon`"),
         (["--blocks", "9"], "no wave is selected"),
+        (["--dispatch", "x"], "cannot read `--dispatch x`"),
+        (["--from", "5us", "--to", "1us"], "`--to` is before `--from`"),
         (["-f", "csv", "--group-by", "hardware"], "cannot group csv by hardware"),
         (["-o", "x.dat"], "cannot tell what to write to x.dat"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ktrace_cli.app import app
-from ktrace_cli.errors import KtraceError, UsageError
+from ktrace_cli.errors import KtraceError, TraceFileError, UsageError
 from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
 from support.recording import Wave
 from support.timelines import LOAD, MARK, MMA, OUTER, TILE, builder
@@ -93,8 +93,7 @@ def test_decode_writes_to_stdout_when_asked(recording: Path) -> None:
 
     assert result.stdout_bytes[:1] == b"\x0a"
     assert messages(result) == [
-        "ktrace: wrote 8 slices and 4 marks of 4 waves to stdout"
-        " (modelled times: software device); open it at https://ui.perfetto.dev"
+        "ktrace: wrote 8 slices and 4 marks of 4 waves to stdout (modelled times: software device)"
     ]
 
 
@@ -102,6 +101,9 @@ def test_decode_writes_to_stdout_when_asked(recording: Path) -> None:
     ("options", "waves"),
     [
         (["--dispatch", "2"], ["2/0", "2/1"]),
+        (["--dispatch", "2,1"], ["1/0", "1/1", "2/0", "2/1"]),
+        (["--dispatch", "1-2", "--wave", "0"], ["1/0", "2/0"]),
+        (["--dispatch", "2-2"], ["2/0", "2/1"]),
         (["--wave", "1"], ["1/1", "2/1"]),
         (["--limit", "3"], ["1/0", "1/1", "2/0"]),
         (["--kernel", "ge*", "--dispatch", "1", "--wave", "0"], ["1/0"]),
@@ -124,7 +126,9 @@ def test_decode_shows_what_is_selected(
         (["--kernel", "sax*"], "`--kernel sax*` selects nothing", "the kernels gemm"),
         (["--dispatch", "99"], "`--dispatch 99` selects nothing", "the dispatches 1 to 2"),
         (["--dispatch", "1", "--dispatch", "0"], "`--dispatch 0` selects nothing", "1 to 2"),
-        (["--wave", "2-3"], "`--wave 2-3` selects nothing", "the waves 0 to 1"),
+        (["--dispatch", "2,7-9"], "`--dispatch 7-9` selects nothing", "1 to 2"),
+        (["--waves", "99"], "`--waves 99` selects nothing", "the waves 0 to 1"),
+        (["--wave", "2-3"], "`--waves 2-3` selects nothing", "the waves 0 to 1"),
         (["--xcd", "0,7"], "`--xcd 7` selects nothing", "the XCDs 0"),
     ],
 )
@@ -249,6 +253,22 @@ def test_a_recording_without_dispatches_says_so(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("command", ["decode", "summary", "view", "merge", "baseline"])
+def test_a_recording_of_which_damage_has_left_nothing_is_an_error(
+    recording: Path, command: str
+) -> None:
+    content = recording.read_bytes()
+    recording.write_bytes(content[:64] + b"\xff" * (len(content) - 64))
+    output = ["-o", recording.with_name("out.pftrace")] if command in ("merge", "baseline") else []
+
+    with pytest.raises(TraceFileError) as problem:
+        ktrace(command, recording, *output)
+
+    assert problem.value.what == f"nothing readable in {recording}"
+    assert problem.value.status == 1
+    assert [path.name for path in recording.parent.iterdir()] == ["run.bin"]
+
+
 def test_one_of_each_is_singular(tmp_path: Path) -> None:
     made, kernel = builder()
     made.add_dispatch(kernel, [Wave(main=[span(TILE, 1200, 1300), mark(MARK, 1400)])])
@@ -367,4 +387,5 @@ def test_a_missing_recording_is_named(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_is_a_usage_error(recording: Path) -> None:
-    assert ktrace("decode", recording, "-f", "xml").exit_code == 2
+    with pytest.raises(UsageError, match="cannot read `--format xml`"):
+        ktrace("decode", recording, "-f", "xml")

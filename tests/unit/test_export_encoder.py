@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ktrace_cli.export import encoder
+from ktrace_cli.export.encoder_layout import COLUMN, SPAN
 from ktrace_cli.export.perfetto import write_perfetto
 from ktrace_cli.export.slots import fit_slots
 from ktrace_cli.export.space import Space
@@ -315,6 +316,23 @@ def test_flags_are_arguments_and_a_running_slice_is_called_so() -> None:
 
     told = begins["even (unfinished)"].arguments
     assert told == {"unclosed": True, "unfinished": True, "length_uncertain": True}
+
+
+def test_only_tracks_of_lanes_that_are_in_use_take_memory() -> None:
+    tracks = encoder.Tracks(first=1, count=1 << 40, lanes=1 << 20)
+    spans = np.zeros(3, SPAN)
+    spans["row"], spans["track"], spans["end_ns"] = [0, 1, 2], [1, 1 << 40, 1 << 40], 9
+    slices = np.zeros(3, SLICE)
+    slices["wave"], slices["lane"] = [0, 1, 2], (1 << 20) - 1
+    nothing = (np.zeros(0, INSTANT), np.zeros(0, VALUE), np.zeros(0, FLOW))
+    told = encoder.Spans(spans, np.zeros(0, COLUMN), np.zeros((3, 0), np.int64))
+    names = encoder.Names(np.ones(1, np.uint32), np.ones(1, np.uint32), first_value=2, flags={})
+
+    with encoder.Encoder(names, tracks, 1, 0, b"reset") as made:
+        pieces = list(made.encode(encoder.Batch(told, Part(np.arange(3), slices, *nothing), None)))
+
+    assert [piece.new_tracks for piece in pieces] == [[(1 << 40) + (1 << 20) - 1, (1 << 60)]]
+    assert tracks.lane_of(1 << 60) == (1 << 40, (1 << 20) - 1)
 
 
 def test_arrows_end_where_their_slice_begins_or_else_where_it_ends() -> None:

@@ -101,7 +101,7 @@ def test_small_parts_share_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_selection_of_waves_and_of_time_is_whole(tmp_path: Path) -> None:
     timeline = rich_timeline(tmp_path)
 
-    assert_same(select(timeline, Selection(dispatches=[2])))
+    assert_same(select(timeline, Selection(dispatches=[range(2, 3)])))
     assert_same(select(timeline, Selection(begin=300, end=900)))
 
 

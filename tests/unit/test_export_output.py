@@ -63,7 +63,9 @@ def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
     ):
         pass
 
-    assert caught.value.why == "No such file or directory"
+    folder = tmp_path / "missing"
+    assert caught.value.why == f"there is no folder {folder}, and ktrace makes none here"
+    assert caught.value.fix == f"`mkdir -p {folder}`, or name another file"
 
 
 def test_a_dash_is_stdout(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -1,17 +1,20 @@
 """The terminal view: waves by time, as text."""
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.color import Color, ColorSystem
 
 from ktrace_cli.export.tui import By, Line, View, draw, pick_dispatches
 from ktrace_cli.export.tui_cells import spread
-from ktrace_cli.export.tui_symbols import choose_letters, choose_symbols
+from ktrace_cli.export.tui_symbols import COLOURS, choose_letters, choose_symbols
 from ktrace_cli.model import Timeline
 from ktrace_cli.trace_file.layout import WaveState
+from support.oklab import distance
 from support.recording import HOST_EPOCH_NS, Wave
 from support.timelines import (
     CONSUMER,
@@ -271,15 +274,76 @@ def test_a_dispatch_without_waves_has_no_rows(tmp_path: Path) -> None:
     assert picture(timeline, by=By.CU) == []
 
 
-def test_a_wave_that_never_ended_is_drawn_to_its_last_known_moment(tmp_path: Path) -> None:
-    words = [push(OUTER, at(2)), push(TILE, at(6))]
-    unfinished = Wave(begin=at(0), end=at(20), main=words, state=WaveState.BEGUN)
+def open_wave(*words: object, **more: object) -> Wave:
+    """A wave that is still in OUTER from column 2 on, and in what more `words` say."""
+    main = [push(OUTER, at(2)), *words]
+    return Wave(**{"begin": at(0), "end": at(20), "main": main, "state": WaveState.BEGUN, **more})
+
+
+def test_a_wave_that_never_ended_is_drawn_to_its_last_known_moment_and_marked(
+    tmp_path: Path,
+) -> None:
+    unfinished = open_wave(push(TILE, at(6)))
     timeline = decode([unfinished, busy(0, 20, wave=1)], tmp_path)
 
-    assert picture(timeline, width=37) == [
-        "0,0,0      0     ··o███              ",
-        "           1     o███████████████████",
+    assert picture(timeline, width=38) == [
+        "0,0,0      0     ··o███t»             ",
+        "           1     o███████████████████ ",
     ]
+    assert picture(timeline, width=38, is_ascii=True)[0] == "0,0,0      0     ..OOOOt>             "
+
+
+def test_a_wave_that_runs_to_the_end_has_its_mark_behind_the_last_column(tmp_path: Path) -> None:
+    unfinished = open_wave(push(TILE, at(6)), push(MMA, at(20)))
+    timeline = decode([unfinished, busy(0, 20, wave=1)], tmp_path)
+
+    assert picture(timeline, width=38) == [
+        "0,0,0      0     ··o███t████████████m»",
+        "           1     o███████████████████ ",
+    ]
+
+
+def test_how_many_waves_are_unfinished_and_in_what_is_said(tmp_path: Path) -> None:
+    waves = [open_wave(push(TILE, at(6))), open_wave(wave=1), busy(0, 20, wave=2)]
+    lines = text(draw(decode(waves, tmp_path), View(0, width=60)))
+
+    assert lines[1].endswith("; all 3 waves of 1 workgroup; 2 waves unfinished")
+    assert lines[-5:] == [
+        "o█ outer 85.7 %, 1 open   t█ tile 0.0 %, 1 open",
+        "· outside phases 14.3 %",
+        "a letter begins a phase; a block's height is its share of the column",
+        "%: of the time of these waves, without phases that nest inside",
+        "»: not ended when it was recorded; open: how many waves were in the phase",
+    ]
+
+
+def test_unfinished_waves_that_have_no_row_are_counted(tmp_path: Path) -> None:
+    waves = [busy(0, 20), open_wave(block=(1, 0, 0)), busy(0, 20, block=(2, 0, 0))]
+    timeline = decode(waves, tmp_path, grid=(3, 1, 1), block=(64, 1, 1))
+
+    assert text(draw(timeline, View(0, rows=2)))[1].endswith(
+        "; 2 of 3 waves: 2 of 3 workgroups, evenly spaced; 1 wave unfinished (0 shown)"
+    )
+
+
+def test_a_place_with_unfinished_waves_has_a_mark_at_its_rows_end(tmp_path: Path) -> None:
+    waves = [open_wave(), busy(0, 20, xcc=1, wave=1)]
+
+    assert picture(decode(waves, tmp_path), by=By.XCD, width=26) == [
+        "0    ··                  »",
+        "1    o███████████████████ ",
+    ]
+
+
+def test_an_end_that_lies_outside_of_the_window_has_no_mark(tmp_path: Path) -> None:
+    timeline = decode([open_wave(push(TILE, at(6))), busy(0, 20, wave=1)], tmp_path)
+    zero = int(timeline.waves["begin_ns"][0])
+
+    lines = text(draw(timeline, View(0, width=38, window_ns=(zero, zero + 2_500))))
+
+    assert lines[4] == "0,0,0      0     ········o███████████ "
+    assert "1 wave unfinished" in lines[1]
+    assert "open" not in lines[7]
 
 
 def test_a_wave_without_any_event_is_outside_all_phases(tmp_path: Path) -> None:
@@ -333,6 +397,23 @@ def test_phases_without_a_letter_of_their_own_share_one() -> None:
     assert (symbols.all[-1].letter, symbols.all[-1].name) == ("*", "4 others")
     assert symbols.all[-1].time_ns == 0 + 1 + 2 + 3
     assert symbols.of_phase[:4].tolist() == [26, 26, 26, 26]
+
+
+def test_colours_are_far_apart_also_where_a_terminal_has_few() -> None:
+    colours = [Color.parse(colour) for colour in COLOURS]
+
+    assert len({colour.downgrade(ColorSystem.STANDARD).number for colour in colours}) == 7
+    shown = [colour.downgrade(ColorSystem.EIGHT_BIT).get_truecolor() for colour in colours]
+    assert min(distance(a, b) for a, b in combinations(shown, 2)) > 0.18
+
+
+def test_colours_are_handed_out_in_the_order_of_the_legend() -> None:
+    phases = [(f"phase {i}", "") for i in range(6)]
+
+    symbols = choose_symbols(phases, np.array([3.0, 9.0, 1.0, 7.0, 5.0, 2.0]))
+
+    assert [symbol.style for symbol in symbols.all] == list(COLOURS[:6])
+    assert [symbol.name[-1] for symbol in symbols.all] == ["1", "3", "4", "0", "5", "2"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 63), st.integers(0, 63), st.integers(0, 1)), max_size=20))

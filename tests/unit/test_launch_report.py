@@ -48,9 +48,31 @@ def test_the_recordings_are_named_with_the_next_command(tmp_path: Path) -> None:
 
     assert result_line(result(tmp_path)) == (
         "recorded 4 dispatches in /out/a.bin, /out/a.8.bin (3.0 KiB); "
-        "next: `ktrace decode FILE`, one at a time"
+        "next: `ktrace merge /out/a.bin /out/a.8.bin -o merged.pftrace.gz`"
     )
     assert len(recordings(result(tmp_path))) == 2
+
+
+def test_more_recordings_than_a_line_holds_are_merged_by_name(tmp_path: Path) -> None:
+    for pid in range(5):
+        process(tmp_path, pid, dispatches=1, bytes=10, output=f"/out/{pid}.bin".encode())
+
+    line = result_line(result(tmp_path))
+
+    assert line.endswith("and 1 more (50 B); next: `ktrace merge FILE... -o merged.pftrace.gz`")
+
+
+def test_of_dispatches_without_an_end_the_summary_is_next(tmp_path: Path) -> None:
+    process(tmp_path, 7, dispatches=1, bytes=10, output=b"/out/a.bin")
+    process(
+        tmp_path, 8, dispatches=1, bytes=10, output=b"/out/a b.bin", unfinished_dispatches=1
+    )
+
+    line = result_line(result(tmp_path))
+
+    assert line.endswith("; next: `ktrace summary '/out/a b.bin'`")
+    assert "decode" not in line
+    assert result_line(result(tmp_path), names_next=False).endswith("(20 B)")
 
 
 def test_a_name_that_the_shell_would_split_is_quoted(tmp_path: Path) -> None:

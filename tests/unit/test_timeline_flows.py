@@ -1,9 +1,14 @@
 """Which occurrences an arrow joins, and in which kernels."""
 
 from pathlib import Path
+from typing import Any
 
-from ktrace_cli.model import Timeline
-from ktrace_cli.trace_file.layout import DispatchFlag, Kind
+import pytest
+from typer.testing import CliRunner
+
+from ktrace_cli.app import app
+from ktrace_cli.model import Timeline, WaveFlag
+from ktrace_cli.trace_file.layout import DispatchFlag, Kind, WaveState
 from support.code_object import EdgeSource, EventSource, KernelSource, make_code_object
 from support.recording import RecordingBuilder, Wave
 from support.timelines import (
@@ -13,10 +18,11 @@ from support.timelines import (
     OTHER_UNIT_KEY,
     UNIT_KEY,
     build,
+    builder,
     decode,
     losses,
 )
-from support.words import Words, group, phase, phase_end, start, stop, unit
+from support.words import Words, group, phase, phase_end, raw, start, stop, unit
 
 EDGE = ("load", "mma")
 
@@ -192,3 +198,92 @@ def test_an_arrow_that_would_go_back_is_left_out_and_counted(tmp_path: Path) -> 
     assert arrows(timeline) == [(1, 1, 2000, 1100)]
     assert losses(timeline) == {"backward_arrows": 1}
     assert timeline.losses.sentences() == ["1 arrow would go back in time and is left out"]
+
+
+def sequence(loads: int, mmas: int) -> list[Words]:
+    words = [word for i in range(loads) for word in load(1100 + 20 * i)]
+    return words + [word for i in range(mmas) for word in mma(2100 + 20 * i)]
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        {"dropped_main": 4},
+        {"state": WaveState.BEGUN},
+        {"header": {"memtime_begin": 0}},
+    ],
+)
+def test_a_workgroup_that_has_lost_anything_has_no_arrows(
+    lost: dict[str, Any], tmp_path: Path
+) -> None:
+    waves = [
+        Wave(block=(0, 0, 0), wave=0, main=sequence(6, 2), **lost),
+        Wave(block=(0, 0, 0), wave=1, main=sequence(2, 2)),
+        Wave(block=(1, 0, 0), wave=0, main=sequence(1, 1)),
+        Wave(block=(1, 0, 0), wave=1),
+    ]
+
+    timeline = decode(
+        waves, tmp_path, edges=[EDGE], grid=(2, 1, 1), block=(128, 1, 1), region_log2=8
+    )
+
+    assert arrows(timeline) == [(1, 1, 1100, 2100)]
+    ends = 4 if "header" in lost else 12  # no slice of a torn wave is known
+    assert losses(timeline)["uncertain_edges"] == ends
+    assert "unmatched_edges" not in losses(timeline)
+
+
+def test_a_workgroup_that_lacks_a_wave_has_no_arrows(tmp_path: Path) -> None:
+    waves = [
+        Wave(block=(0, 0, 0), wave=0, main=sequence(2, 1)),
+        Wave(block=(1, 0, 0), wave=0, main=sequence(1, 1)),
+        Wave(block=(1, 0, 0), wave=1),
+    ]
+
+    timeline = decode(waves, tmp_path, edges=[EDGE], grid=(2, 1, 1), block=(128, 1, 1), expected=4)
+
+    assert arrows(timeline) == [(1, 1, 1100, 2100)]
+    assert losses(timeline) == {"missing_waves": 1, "uncertain_edges": 3}
+    assert timeline.losses.sentences()[1] == (
+        "3 ends of arrows are left out: their workgroups have lost waves or words, so that it is"
+        " not known where these arrows lead"
+    )
+
+
+def test_a_word_that_cannot_be_read_leaves_no_arrows(tmp_path: Path) -> None:
+    torn = Wave(main=[*load(1100), raw(1115, 15 << 27), *load(1120), *mma(1200)])
+    whole = Wave(block=(1, 0, 0), main=sequence(1, 1))
+
+    timeline = decode([torn, whole], tmp_path, edges=[EDGE], grid=(2, 1, 1))
+
+    assert arrows(timeline) == [(1, 1, 1100, 2100)]
+    assert losses(timeline) == {"torn_words": 1, "uncertain_edges": 3}
+    flags = [WaveFlag(int(flags)) for flags in timeline.waves["flags"]]
+    assert flags == [WaveFlag.UNREADABLE, WaveFlag(0)]
+
+
+def test_what_a_ring_has_overwritten_leaves_no_arrows(tmp_path: Path) -> None:
+    # The last 32 of 40 words, of a region that holds 64.
+    header = {"main_cursor": 8 * (40 + 32), "side_cursor": 8 * 32 - 8}
+    words = sequence(8, 8)
+    ring = Wave(main=words[-8:] + words[:-8], header=header)
+
+    timeline = decode([ring], tmp_path, edges=[EDGE], region_log2=9, flags=DispatchFlag.RING)
+
+    assert arrows(timeline) == []
+    assert losses(timeline)["overwritten_words"] == 8
+    assert losses(timeline)["uncertain_edges"] == 16
+
+
+def test_workgroups_recorded_in_part_are_counted(tmp_path: Path) -> None:
+    recording, kernel = builder([EDGE])
+    waves = [
+        Wave(block=(b, 0, 0), wave=w, main=sequence(1, 1)) for b, w in [(0, 0), (1, 0), (1, 1)]
+    ]
+    recording.add_dispatch(
+        kernel, waves, grid=(2, 1, 1), block=(128, 1, 1), expected=0, flags=DispatchFlag.FILTERED
+    )
+
+    told = CliRunner().invoke(app, ["summary", str(recording.write(tmp_path / "run.bin"))]).stderr
+
+    assert "ktrace: 1 workgroup lacks some of its waves: no arrows there\n" in told

@@ -7,7 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.recording import Wave
-from support.timelines import COPY, FETCH, LOAD, MMA, OUTER, STAGE, TILE, decode, losses, slices
+from support.timelines import (
+    COPY,
+    FETCH,
+    INNER,
+    LOAD,
+    MMA,
+    OUTER,
+    STAGE,
+    TILE,
+    decode,
+    losses,
+    slices,
+)
 from support.words import long_begin, long_end, phase, phase_end, pop, push, span, start, stop
 
 
@@ -131,3 +143,25 @@ def test_no_two_of_one_lane_overlap_and_none_is_lost(
     for of_lane in by_lane.values():
         assert all(end <= begin for (_, end), (begin, _) in pairwise(of_lane))
     assert sorted((begin - 100, ticks) for *_, begin, ticks in shown) == sorted(spans)
+
+
+def test_what_is_in_more_ranges_than_a_depth_can_tell_is_on_the_overlap_lane_and_counted(
+    tmp_path: Path,
+) -> None:
+    count = 65_536
+    deep = [push(TILE, 70_000), push(INNER, 70_001), pop(70_002), pop(70_003)]
+    ends = [pop(80_000 + number) for number in range(count)]
+    begins = [push(OUTER, 1_100 + number // 2) for number in range(count)]
+    after = [push(TILE, 160_000), pop(160_100)]
+    wave = Wave(main=[*begins, *deep, *ends, *after], end=200_000)
+
+    timeline = decode([wave], tmp_path, region_log2=22)
+
+    assert losses(timeline) == {"deep_slices": 2}
+    assert "2 ranges are in more than 65,535 others" in timeline.losses.sentences()[0]
+    found = slices(timeline)
+    assert [depth for _, lane, depth, *_ in found if lane == ""] == [*range(count), 0]
+    assert [row for row in found if row[1] != ""] == [
+        ("tile", "overlap", 0, 69_000, 3),
+        ("inner", "overlap", 1, 69_001, 1),
+    ]

@@ -1,5 +1,6 @@
 """The native reader, given what nobody vouches for: everything is shown or counted, twice alike."""
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ FLAGS = [
     *(0, 0, 0, WaveFlag.UNFINISHED, WaveFlag.DROPPED, WaveFlag.TORN),
     *(ReaderFlag.EAGER, ReaderFlag.RING, ReaderFlag.RING | WaveFlag.OVERWRITTEN),
     ReaderFlag.RING | ReaderFlag.EAGER | WaveFlag.UNFINISHED | WaveFlag.OVERWRITTEN,
+    ReaderFlag.RUNNING | WaveFlag.UNFINISHED,
+    ReaderFlag.RUNNING | ReaderFlag.EAGER | WaveFlag.UNFINISHED | WaveFlag.DROPPED,
 ]
 CLOCK = Clock(np.array([0, 5_000]), np.array([0, 2_000]), np.array([0.4, 0.5]))
 NAMED, ON_A_LANE, UNNAMED = 1, 2, 40
@@ -207,15 +210,65 @@ def test_words_may_lie_at_any_address() -> None:
     assert made.slices["begin_ticks"].tolist() == [200]
 
 
-@pytest.mark.parametrize("kind", [Kind.START, Kind.PUSH, Kind.PHASE])
-def test_a_hundred_thousand_ranges_that_nothing_ends_are_read(kind: Kind) -> None:
-    rows, _ = rows_of([wave_of([word(kind, NAMED, number) for number in range(100_000)])])
+@pytest.mark.parametrize(
+    ("kind", "lanes", "deep"),
+    [
+        # The last START begins when all others end.
+        (Kind.START, 139_999, 0),
+        # 65,536 depths on each lane.
+        (Kind.PUSH, 3, 74_464),
+        (Kind.PHASE, 1, 0),
+    ],
+)
+def test_more_than_a_hundred_thousand_ranges_that_nothing_ends_are_read(
+    kind: Kind, lanes: int, deep: int
+) -> None:
+    rows, _ = rows_of([wave_of([word(kind, NAMED, number) for number in range(140_000)])])
+    native_reader = reader()
 
+    made, _ = decoded(native_reader, rows)
+
+    assert len(made.slices) == 140_000
+    assert len(np.unique(made.slices["lane"])) == lanes
+    assert native_reader.losses()["deep_slices"] == deep
+
+
+def test_what_is_open_in_a_running_wave_holds_its_lane() -> None:
+    words = [word(Kind.START, NAMED, 100), word(Kind.START, NAMED, 200)]
+    ended = wave_of(words) | {"flags": WaveFlag.UNFINISHED}
+    running = wave_of(words) | {"flags": WaveFlag.UNFINISHED | ReaderFlag.RUNNING}
+
+    rows, _ = rows_of([ended, running])
     made, _ = decoded(reader(), rows)
 
-    assert len(made.slices) == 100_000
-    # The last START begins when all others end.
-    assert len(np.unique(made.slices["lane"])) == (99_999 if kind == Kind.START else 1)
+    assert [(int(row["wave"]), int(row["lane"])) for row in made.slices] == [
+        *((0, 1), (0, 1)),
+        *((10, 1), (10, 2)),
+    ]
+
+
+def test_a_large_id_of_each_kernel_takes_no_memory_for_the_smaller_ones() -> None:
+    kernels, id_ = 2_000, 65_535
+    events = np.zeros(kernels, native.EVENT)
+    events["kernel"], events["id"], events["kind"] = np.arange(kernels), id_, Kind.MARK
+    words = [word(Kind.MARK, id_, 100), word(Kind.MARK, id_ - 1, 200)]
+    rows, _ = rows_of([wave_of(words) for _ in range(kernels)])
+    rows["kernel"] = np.arange(kernels)
+    before = resident()
+
+    native_reader = Reader(np.zeros(kernels), events, 1)
+    made, _ = decoded(native_reader, rows)
+
+    assert resident() - before < 16 << 20
+    assert made.instants["event"].tolist() == [
+        row for number in range(kernels) for row in (number, kernels + number)
+    ]
+
+
+def resident() -> int:
+    """Return how many bytes of memory this process uses."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * resource.getpagesize()
 
 
 def test_a_hundred_thousand_spans_that_cross_are_read() -> None:

@@ -226,3 +226,11 @@ def test_first_fit_is_first_fit(rows: list[tuple[int, int, int]]) -> None:
     found = first_fit(*columns)
 
     assert found.tolist() == expected
+
+
+def test_a_hundred_thousand_ranges_at_one_time_are_on_as_many_lanes() -> None:
+    begin = np.arange(100_000)
+
+    found = first_fit(np.zeros_like(begin), begin, begin + 100_000)
+
+    assert found.tolist() == begin.tolist()

@@ -269,7 +269,7 @@ def test_a_long_begin_that_stands_in_the_main_stream_keeps_its_time(tmp_path: Pa
         end=(1 << 32) + 9_000,
         main=[
             mark(MARK, 1100),
-            anchor((1 << 32) + 2_000, 1),
+            anchor((1 << 32) + 2_000, ((1 << 32) + 2_000) // 21),
             span(TILE, 2_000, 2_100),
             long_begin(WHOLE, 1_500),
         ],

@@ -12,9 +12,23 @@ from ktrace_cli.model import SliceFlag, Timeline
 from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
 from ktrace_cli.trace_file.reader import read_recording
 from support.recording import HOST_EPOCH_NS, Wave
-from support.timelines import INNER, MARK, MMA, OUTER, TILE, WHOLE, build, builder, decode
+from support.timelines import (
+    COPY,
+    FETCH,
+    INNER,
+    LOAD,
+    MARK,
+    MMA,
+    OUTER,
+    TILE,
+    WHOLE,
+    build,
+    builder,
+    decode,
+    slices,
+)
 from support.traces import shown, write
-from support.words import long_begin, long_end, mark, phase, pop, push, u32
+from support.words import long_begin, long_end, mark, phase, pop, push, start, stop, u32
 
 EAGER = DispatchFlag.EAGER | DispatchFlag.UNFINISHED
 COMPLETED = 2_000_000  # ns after the epoch: cycle 4,200,000
@@ -55,6 +69,42 @@ def test_what_is_open_lasts_until_the_dispatch_was_written(tmp_path: Path) -> No
         ("mma", 1_000_000),
     ]
     assert timeline.losses.counted() == {"unfinished_dispatches": 1, "unfinished_waves": 1}
+
+
+def test_what_is_open_holds_its_lane_until_then(tmp_path: Path) -> None:
+    wave = running(
+        push(COPY, 21_000),
+        push(COPY, 31_000),
+        start(LOAD, 42_000, token="a"),
+        start(LOAD, 52_000, token="b"),
+        stop("b", 62_000),
+        long_begin(FETCH, 72_000),
+        start(LOAD, 82_000, token="c"),
+    )
+
+    timeline = unfinished(tmp_path, wave)
+
+    assert [(name, lane, ticks) for name, lane, _, _, ticks in slices(timeline, 1)] == [
+        ("load", "vmem", 40_000),
+        ("load", "vmem 2", 10_000),
+        ("fetch", "vmem 2", 10_000),
+        ("load", "vmem 3", 0),
+        ("copy", "dma", 61_000),
+        ("copy", "dma 2", 51_000),
+    ]
+    assert [name for name, _ in open_slices(timeline)] == ["load", "fetch", "load", "copy", "copy"]
+    names = ["load (unfinished)", "fetch (unfinished)", "copy (unfinished)"]
+    assert len(shown(write(timeline, tmp_path)[0], names)) == 5
+
+
+def test_what_a_finished_dispatch_left_open_frees_its_lane(tmp_path: Path) -> None:
+    wave = running(
+        start(LOAD, 42_000, token="a"), push(OUTER, 52_000), start(LOAD, 52_000, token="b")
+    )
+
+    timeline = unfinished(tmp_path, wave, flags=DispatchFlag.EAGER)
+
+    assert [lane for name, lane, *_ in slices(timeline, 1) if name == "load"] == ["vmem", "vmem"]
 
 
 def test_ranges_of_one_marker_close_as_they_nest(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def decode(
     xcd: XcdOption = None,
     begin: FromOption = None,
     end: ToOption = None,
-    limit: LimitOption = 0,
+    limit: LimitOption = None,
 ) -> None:
     """Write RECORDING as a Perfetto trace, a page, a table or text.
 
@@ -147,5 +147,5 @@ def _write(timeline: Timeline, target: Target, looks: Looks) -> None:
     console.say(
         f"wrote {counted(written.slices, 'slice')} and {counted(written.instants, 'mark')} of"
         f" {counted(len(timeline.waves), 'wave')} to {name} ({describe_times(timeline)})"
-        + _NEXT.get(target.format, "")
+        + ("" if target.path == STDOUT else _NEXT.get(target.format, ""))
     )

@@ -12,6 +12,7 @@ import typer
 from ktrace_cli import console
 from ktrace_cli.commands.recording import StrictOption, load_timeline
 from ktrace_cli.errors import ExitStatus
+from ktrace_cli.export.formats import choose_trace
 from ktrace_cli.export.merged import Merged, Merging, size_warning, write_merged
 from ktrace_cli.export.output import STDOUT, compressed, open_output
 from ktrace_cli.export.tracks import GroupBy
@@ -39,7 +40,8 @@ OutputOption = Annotated[
         "-o",
         "--output",
         metavar="OUT",
-        help="The Perfetto trace to write; .gz at its end compresses; - is stdout.",
+        help="The Perfetto trace to write: .pftrace or .perfetto-trace, with .gz behind it"
+        " compressed; - is stdout.",
         show_default=False,
     ),
 ]
@@ -77,6 +79,8 @@ def merge(
     """
     shifts = parse_shifts(shift or (), files)
     found, notes = find_inputs(files)
+    inputs = [path for one in found for path in one.paths]
+    target = choose_trace(output, inputs, may_replace=force)
     _tell(notes, ())
     recordings = [
         RecordingInput(one.given, one.paths[0], load_timeline(one.paths[0]))
@@ -94,9 +98,9 @@ def merge(
     merging = Merging(recordings, traces, alignment, matches, group_by)
     if warning := size_warning(merging):
         console.warn(warning)
-    packed = compressed if output.suffix == ".gz" else nullcontext
+    packed = compressed if target.is_compressed else nullcontext
     with (
-        open_output(output, may_replace=force) as out,
+        open_output(target.path, may_replace=target.may_replace) as out,
         packed(out) as stream,
         console.progress("writing", beside_stdout=output == STDOUT) as advance,
     ):
@@ -132,7 +136,8 @@ def _tell_result(merging: Merging, merged: Merged, output: Path) -> None:
         console.say(
             f"{processes} the id of another one: shown with a number that Linux does not give"
         )
-    name = "stdout" if output == STDOUT else str(output)
+    is_file = output != STDOUT
+    name = str(output) if is_file else "stdout"
     parts = [
         f"{counted(slices, 'slice')} of {counted(len(inputs), what)}"
         for slices, inputs, what in (
@@ -142,6 +147,6 @@ def _tell_result(merging: Merging, merged: Merged, output: Path) -> None:
         if inputs
     ]
     console.say(
-        f"wrote {' and '.join(parts)} to {name}, on {merging.alignment.axis};"
-        " open it at https://ui.perfetto.dev"
+        f"wrote {' and '.join(parts)} to {name}, on {merging.alignment.axis}"
+        + ("; open it at https://ui.perfetto.dev" if is_file else "")
     )

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ktrace_cli import console
-from ktrace_cli.errors import ExitStatus, KtraceError
+from ktrace_cli.errors import ExitStatus, KtraceError, TraceFileError
 from ktrace_cli.launch.environment import DEFAULT_FOLDER
 from ktrace_cli.model import Device, Timeline
 from ktrace_cli.progress import part_of
@@ -59,7 +59,7 @@ def load_timeline(path: Path) -> Timeline:
     """Decode a recording and tell the user, once, what it lacks.
 
     Raises:
-        KtraceError: it cannot be read, or its times cannot be told.
+        KtraceError: it cannot be read, its damage has left no wave, or its times cannot be told.
     """
     return load_recording(path)[1]
 
@@ -74,6 +74,12 @@ def load_recording(path: Path) -> tuple[Recording, Timeline]:
     for loss in recording.losses:
         what = loss.kernel or "code object"
         console.warn(f"{path}: lost {loss.count:,}: {what}: {loss.explanation}")
+    if timeline.losses.is_damaged and not len(timeline.waves):
+        raise TraceFileError(
+            f"nothing readable in {path}",
+            why="it is damaged, as the warnings say, and what is left has no wave",
+            fix="copy it again from where it was recorded, or record again",
+        )
     dispatches = len(timeline.dispatches)
     if filtered := count_filtered(timeline.dispatches):
         console.say(

@@ -33,7 +33,7 @@ UnitOption = Annotated[
     ),
 ]
 _PANEL = "What of the recording"
-_LARGEST_WAVE = (1 << 32) - 1
+_LARGEST_NUMBER = (1 << 32) - 1
 _LARGEST_XCD = (1 << 16) - 1
 
 KernelOption = Annotated[
@@ -45,11 +45,11 @@ KernelOption = Annotated[
     ),
 ]
 DispatchOption = Annotated[
-    list[int] | None,
+    list[str] | None,
     typer.Option(
-        metavar="NUMBER",
+        metavar="LIST",
         rich_help_panel=_PANEL,
-        help="Only this traced launch, from 1; may be repeated.",
+        help="Only these traced launches, from 1: `1-2,5`; may be repeated.",
     ),
 ]
 SectionOption = Annotated[
@@ -108,9 +108,13 @@ ToOption = Annotated[
     ),
 ]
 LimitOption = Annotated[
-    int,
+    int | None,
     typer.Option(
-        metavar="WAVES", min=0, rich_help_panel=_PANEL, help="At most so many waves; 0: all."
+        metavar="WAVES",
+        min=1,
+        rich_help_panel=_PANEL,
+        help="At most so many waves, the first ones.",
+        show_default=False,
     ),
 ]
 
@@ -118,13 +122,13 @@ LimitOption = Annotated[
 def read_selection(
     *,
     kernel: Sequence[str] | None = None,
-    dispatch: Sequence[int] | None = None,
+    dispatch: Sequence[str] | None = None,
     blocks: str | None = None,
     waves: Sequence[str] | None = None,
     xcd: Sequence[str] | None = None,
     begin: str | None = None,
     end: str | None = None,
-    limit: int = 0,
+    limit: int | None = None,
 ) -> Selection:
     """Read the options of this module.
 
@@ -133,13 +137,15 @@ def read_selection(
     """
     return Selection(
         kernels=kernel or (),
-        dispatches=dispatch or (),
+        dispatches=[
+            n for text in dispatch or () for n in parse_numbers("--dispatch", text, _LARGEST_NUMBER)
+        ],
         blocks=parse_blocks(blocks) if blocks is not None else (),
-        waves=[n for text in waves or () for n in parse_numbers("--waves", text, _LARGEST_WAVE)],
+        waves=[n for text in waves or () for n in parse_numbers("--waves", text, _LARGEST_NUMBER)],
         xcds=[n for text in xcd or () for n in parse_numbers("--xcd", text, _LARGEST_XCD)],
         begin=parse_duration("--from", begin) if begin is not None else None,
         end=parse_duration("--to", end) if end is not None else None,
-        limit=limit,
+        limit=limit or 0,
     )
 
 

@@ -120,7 +120,7 @@ def summary(
     xcd: XcdOption = None,
     begin: FromOption = None,
     end: ToOption = None,
-    limit: LimitOption = 0,
+    limit: LimitOption = None,
 ) -> None:
     """Show count and times of every phase of every kernel in RECORDING.
 

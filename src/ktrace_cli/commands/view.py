@@ -46,6 +46,7 @@ from ktrace_cli.progress import part_of
 from ktrace_cli.timeline.progress import with_progress
 from ktrace_cli.timeline.select import Selection, window_ns
 from ktrace_cli.units import counted
+from ktrace_cli.viewer.perfetto_ui import find_ui
 from ktrace_cli.viewer.trace import is_recording
 
 _ROWS = 40
@@ -88,7 +89,7 @@ def view(
     xcd: XcdOption = None,
     begin: FromOption = None,
     end: ToOption = None,
-    limit: LimitOption = 0,
+    limit: LimitOption = None,
     strict: StrictOption = False,
 ) -> None:
     """Show FILE in the Perfetto UI, or in the terminal.
@@ -108,6 +109,8 @@ def view(
     browsing = Browsing(offline, no_browser, timeout)
     drawing = _Drawing(by, rows, ascii_only)
     _check_together(browsing, drawing, tui)
+    if offline:
+        find_ui()  # before a long recording is read
     path = find_recording(file)
     if is_recording(path):
         _show(path, selection, browsing, drawing if tui else None, strict=strict)
@@ -150,7 +153,8 @@ def _show(
         with decoded(timeline, path) as trace:
             serve(trace, default_output(path).name, plan_opening(timeline), browsing)
     else:
-        chosen = _Chosen(selection.dispatches, window_ns(whole, selection))
+        asked = timeline.dispatches["number"].tolist() if selection.dispatches else []
+        chosen = _Chosen(asked, window_ns(whole, selection))
         _draw(timeline, drawing, chosen)
     check_losses(whole, strict=strict)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from ktrace_cli.doctor.findings import Finding, State
 from ktrace_cli.doctor.machine import Machine
 from ktrace_cli.launch.device import Arch
-from ktrace_cli.launch.wording import listed
+from ktrace_cli.wording import listed
 
 _NODES = "/sys/class/kfd/kfd/topology/nodes"
 _KFD = "/dev/kfd"

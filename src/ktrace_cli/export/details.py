@@ -22,6 +22,7 @@ WAVE_FLAGS: Mapping[IntFlag, str] = {
     WaveFlag.MOVED: "moved",
     WaveFlag.LEFT_EARLY: "lanes_left_early",
     WaveFlag.OVERWRITTEN: "first_words_overwritten",
+    WaveFlag.UNREADABLE: "words_unreadable",
 }
 DISPATCH_FLAGS: Mapping[IntFlag, str] = {
     DispatchFlag.FILTERED: "filtered",

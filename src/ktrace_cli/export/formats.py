@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from ktrace_cli.errors import UsageError
-from ktrace_cli.export.output import STDOUT
+from ktrace_cli.export.output import STDOUT, check_place, refuse_inputs, refuse_terminal
 
 
 class Format(str, Enum):
@@ -47,6 +48,7 @@ _OWN_SUFFIX = {
     Format.HTML: ".html",
     Format.PARQUET: ".parquet",
 }
+_BINARY = (Format.PFTRACE, Format.PARQUET)
 _PACKED = (Format.HTML, Format.PARQUET)
 """Compressed inside: a second time makes them useless, not smaller."""
 
@@ -68,19 +70,73 @@ def choose_target(
         may_replace: whether the file that was asked for may be replaced.
 
     Raises:
-        UsageError: the name stands for no format, or for another one.
+        KtraceError: nothing can be written there, or the file must not be replaced.
+        UsageError: the name stands for no format, or for another one; the file is the recording, or
+            a terminal that would get what is no text.
     """
+    if output is not None:
+        refuse_inputs(output, [recording])
+        check_place(output, may_replace=may_replace)
+    target = _target(recording, output, wanted, may_replace=may_replace)
+    refuse_inputs(target.path, [recording])
+    if target.format in _BINARY:
+        refuse_terminal(target.path)
+    return target
+
+
+def _target(
+    recording: Path, output: Path | None, wanted: Format | None, *, may_replace: bool
+) -> Target:
     if output is None:
         wanted = wanted or Format.PFTRACE
         path = default_output(recording, wanted)
         return Target(path, wanted, path.suffix == ".gz", may_replace=True)
-    is_compressed = output.suffix == ".gz"
-    named = _SUFFIXES.get((output.with_suffix("") if is_compressed else output).suffix)
-    # A pipe or device has a name that says nothing.
-    if wanted is None and (output == STDOUT or (output.exists() and not output.is_file())):
+    named, is_compressed = _said_by(output)
+    if wanted is None and _says_nothing(output):
         wanted = Format.PFTRACE
     _check(output, wanted, named, is_compressed=is_compressed)
     return Target(output, wanted or named or Format.PFTRACE, is_compressed, may_replace)
+
+
+def choose_trace(output: Path, inputs: Sequence[Path], *, may_replace: bool) -> Target:
+    """Return where to write what can only be a Perfetto trace.
+
+    Args:
+        output: the file that was asked for.
+        inputs: what is read.
+        may_replace: whether the file may be replaced.
+
+    Raises:
+        KtraceError: nothing can be written there, or the file must not be replaced.
+        UsageError: the name stands for no Perfetto trace, or the file is an input or a terminal.
+    """
+    refuse_inputs(output, inputs, "input")
+    refuse_terminal(output)
+    check_place(output, may_replace=may_replace)
+    named, is_compressed = _said_by(output)
+    if named is not Format.PFTRACE and not _says_nothing(output):
+        renamed = _renamed(output, Format.PFTRACE, is_compressed=is_compressed)
+        raise UsageError(
+            f"will not write a Perfetto trace to {output}",
+            why=f"its name is that of {named.value}"
+            if named
+            else "its name ends with none of .pftrace, .perfetto-trace",
+            fix=f"choose another name, such as {renamed}",
+        )
+    return Target(output, Format.PFTRACE, is_compressed, may_replace)
+
+
+def _said_by(output: Path) -> tuple[Format | None, bool]:
+    """Return the format that a name stands for, and whether it stands for a compressed file."""
+    is_compressed = output.suffix.lower() == ".gz"
+    bare = output.with_suffix("") if is_compressed else output
+    return _SUFFIXES.get(bare.suffix.lower()), is_compressed
+
+
+def _says_nothing(output: Path) -> bool:
+    """Tell whether this is a pipe or device, whose name means nothing."""
+    is_special = output.exists() and not output.is_file()
+    return output == STDOUT or is_special
 
 
 def _check(

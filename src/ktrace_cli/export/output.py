@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
-from ktrace_cli.errors import KtraceError, StandardOutputError
+from ktrace_cli.errors import KtraceError, StandardOutputError, UsageError
 
 try:
     from isal import isal_zlib
@@ -22,6 +23,79 @@ _GZIP = 16 + zlib.MAX_WBITS  # with the header of a .gz file, whose date is 0
 # isal's level 2 writes four times as fast as zlib's level 1, and less; that one writes three times
 # as fast as zlib's default, and a tenth more.
 _ISAL_LEVEL, _ZLIB_LEVEL = 2, 1
+
+
+def check_place(path: Path, *, may_replace: bool) -> None:
+    """Refuse to write where nothing can be written, before there is something to write.
+
+    Raises:
+        KtraceError: the file exists and must stay, it is a folder, or its folder is missing.
+    """
+    if path == STDOUT:
+        return
+    try:
+        is_file, is_folder, has_folder = path.is_file(), path.is_dir(), path.parent.is_dir()
+    except OSError as problem:
+        raise _cannot(path, problem) from problem
+    if is_file and not may_replace:
+        raise KtraceError(
+            f"{path} exists",
+            why="it would be overwritten",
+            fix="add `--force`, or name another file",
+        )
+    if is_folder:
+        raise KtraceError(
+            f"cannot write {path}",
+            why="it is a folder",
+            fix="name a file, in this folder or another one",
+        )
+    if not has_folder:
+        raise KtraceError(
+            f"cannot write {path}",
+            why=f"there is no folder {path.parent}, and ktrace makes none here",
+            fix=f"`mkdir -p {shlex.quote(str(path.parent))}`, or name another file",
+        )
+
+
+def refuse_inputs(output: Path, inputs: Iterable[Path], what: str = "recording") -> None:
+    """Refuse to write over what is read, also through links and with `--force`.
+
+    Args:
+        output: where is to be written.
+        inputs: what is read.
+        what: a word for each of them.
+
+    Raises:
+        UsageError: `output` is one of these files.
+    """
+    for path in inputs:
+        if output != STDOUT and _is_same(output, path):
+            raise UsageError(
+                f"will not write to {output}",
+                why=f"it is the {what} {'' if output == path else f'{path} '}itself",
+                fix="name another file with `-o`",
+            )
+
+
+def refuse_terminal(output: Path) -> None:
+    """Refuse to print to a terminal what is no text.
+
+    Raises:
+        UsageError: `output` is stdout, and that is a terminal.
+    """
+    if output == STDOUT and sys.stdout is not None and sys.stdout.isatty():
+        raise UsageError(
+            "will not write to a terminal",
+            why="what would be written is no text",
+            fix="name a file with `-o`, or pipe it to a program",
+        )
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them is not there, or cannot be looked at
+        return False
 
 
 @contextmanager
@@ -39,12 +113,7 @@ def open_output(path: Path, *, may_replace: bool) -> Iterator[BinaryIO]:
         with _stdout() as out:
             yield out
         return
-    if path.is_file() and not may_replace:
-        raise KtraceError(
-            f"{path} exists",
-            why="it would be overwritten",
-            fix="add `--force`, or name another file",
-        )
+    check_place(path, may_replace=may_replace)
     try:
         if path.exists() and not path.is_file():
             with path.open("wb") as out:
@@ -53,7 +122,15 @@ def open_output(path: Path, *, may_replace: bool) -> Iterator[BinaryIO]:
         with _replaced(path) as out:
             yield out
     except OSError as problem:
-        raise KtraceError(f"cannot write {path}", why=problem.strerror or str(problem)) from problem
+        raise _cannot(path, problem) from problem
+
+
+def _cannot(path: Path, problem: OSError) -> KtraceError:
+    return KtraceError(
+        f"cannot write {path}",
+        why=problem.strerror or str(problem),
+        fix="name a file in a folder that can be written to and has room",
+    )
 
 
 @contextmanager

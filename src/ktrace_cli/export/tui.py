@@ -9,9 +9,19 @@ from enum import Enum
 import numpy as np
 
 from ktrace_cli.code_object.names import display_name, shorten
-from ktrace_cli.export.tui_cells import EMPTY, IDLE, Cells, Layout, Scale, fill_cells
-from ktrace_cli.export.tui_groups import Groups, by_unit
+from ktrace_cli.export.tui_cells import (
+    EMPTY,
+    IDLE,
+    UNFINISHED,
+    Cells,
+    Layout,
+    Scale,
+    fill_cells,
+    mark_unfinished,
+)
+from ktrace_cli.export.tui_groups import by_unit
 from ktrace_cli.export.tui_lanes import read_lanes
+from ktrace_cli.export.tui_open import OpenWaves, find_open
 from ktrace_cli.export.tui_rows import (
     Census,
     Span,
@@ -20,7 +30,7 @@ from ktrace_cli.export.tui_rows import (
     lane_rows,
     take_census,
 )
-from ktrace_cli.export.tui_symbols import Symbol, choose_symbols
+from ktrace_cli.export.tui_symbols import Symbol, Symbols, choose_symbols
 from ktrace_cli.model import Timeline
 from ktrace_cli.units import format_duration
 
@@ -84,20 +94,25 @@ def draw(timeline: Timeline, view: View) -> list[Line]:
         groups = by_unit(timeline, view.dispatch, _DEPTHS[view.by])
         census = take_census(timeline, groups, lanes, span)
         groups, census = fit_units(groups, census, view.rows)
+    unfinished = find_open(timeline, view.dispatch, span, groups, lanes)
     rows = lane_rows(groups, census, lanes)
     symbols = choose_symbols(lanes.phases, census.totals.sum(axis=0))
     margin = _margin([groups.heading, *rows.labels])
-    scale = Scale(span, max(_LEAST_COLUMNS, view.width - len(margin[0])))
+    ends = 1 if unfinished.all_waves else 0
+    scale = Scale(span, max(_LEAST_COLUMNS, view.width - len(margin[0]) - ends))
     layout = Layout(scale, lanes, rows, symbols.of_phase, len(symbols.all))
     cells = fill_cells(timeline, groups, layout)
+    if ends:
+        cells = mark_unfinished(cells, unfinished, groups, layout)
     return [
-        *_heading(timeline, view, groups, scale),
-        ((margin[0] + _axis(scale), _DIM),),
+        *_heading(timeline, view, groups.note() + unfinished.note(), scale),
+        ((margin[0] + _axis(scale) + " " * ends, _DIM),),
         *(
             ((label, ""), *_pieces(cells, row, symbols.all, is_ascii=view.is_ascii))
             for row, label in enumerate(margin[1:])
         ),
-        *_legend(view, census, symbols.all, cells),
+        *_legend(view, census, _with_counts(symbols, unfinished)),
+        *_explained(view, cells, has_unfinished=bool(ends)),
     ]
 
 
@@ -122,7 +137,7 @@ def _margin(labels: list[tuple[str, str]]) -> list[str]:
     ]
 
 
-def _heading(timeline: Timeline, view: View, groups: Groups, scale: Scale) -> Iterator[Line]:
+def _heading(timeline: Timeline, view: View, note: str, scale: Scale) -> Iterator[Line]:
     dispatch = timeline.dispatches[view.dispatch]
     kernel = timeline.kernels[int(dispatch["kernel"])]
     number = int(dispatch["number"])
@@ -134,7 +149,7 @@ def _heading(timeline: Timeline, view: View, groups: Groups, scale: Scale) -> It
     since = scale.span.begin_ns - view.zero_ns
     begin = f", from {since}ns on," if since > 0 else ""
     width = format_duration(scale.width)
-    yield ((f"{time}{begin} in columns of {width}; {groups.note()}", ""),)
+    yield ((f"{time}{begin} in columns of {width}; {note}", ""),)
     yield ()
 
 
@@ -162,12 +177,15 @@ def _pieces(
 ) -> Iterator[tuple[str, str]]:
     """Write the cells of a row; neighbours of one phase are one piece."""
     phase = cells.phase[row]
-    starts = np.flatnonzero(np.diff(phase, prepend=EMPTY - 1))
+    starts = np.flatnonzero(np.diff(phase, prepend=UNFINISHED - 1))
     for start, stop in zip(starts, [*starts[1:], len(phase)], strict=True):
         shown = int(phase[start])
         if shown in (IDLE, EMPTY):
             text = " " if shown == EMPTY else "." if is_ascii else "·"
             yield text * (stop - start), _DIM
+            continue
+        if shown == UNFINISHED:
+            yield (">" if is_ascii else "»"), "bold"
             continue
         letter, fill = symbols[shown].letter, cells.fill[row, start:stop]
         if is_ascii:
@@ -178,16 +196,25 @@ def _pieces(
         yield text, symbols[shown].style
 
 
-def _legend(
-    view: View, census: Census, symbols: tuple[Symbol, ...], cells: Cells
-) -> Iterator[Line]:
+def _with_counts(symbols: Symbols, unfinished: OpenWaves) -> list[tuple[Symbol, int]]:
+    """Return how many waves were in the phases of each symbol when they were recorded."""
+    counts = [0] * len(symbols.all)
+    for phase, symbol in enumerate(symbols.of_phase.tolist()):
+        counts[symbol] += unfinished.count_in(phase)
+    return list(zip(symbols.all, counts, strict=True))
+
+
+def _legend(view: View, census: Census, symbols: list[tuple[Symbol, int]]) -> Iterator[Line]:
     block, dot = ("", ".") if view.is_ascii else ("█", "·")
     wave_ns = float(census.wave_ns.sum())
     whole = max(wave_ns, 1.0)
     entries = [
-        ((f"{s.letter}{block}", s.style), (f" {_name(s)} {100 * s.time_ns / whole:.1f} %", ""))
-        for s in symbols
-        if s.time_ns > 0
+        (
+            (f"{s.letter}{block}", s.style),
+            (f" {_name(s)} {100 * s.time_ns / whole:.1f} %{f', {count:,} open' * (count > 0)}", ""),
+        )
+        for s, count in symbols
+        if s.time_ns > 0 or count
     ]
     outside = 100 * max(wave_ns - float(census.phase_ns.sum()), 0.0) / whole
     entries.append(((dot, _DIM), (f" outside phases {outside:.1f} %", "")))
@@ -200,7 +227,6 @@ def _legend(
             wider = entry
         line = wider
     yield line
-    yield from _explained(view, cells)
 
 
 def _name(symbol: Symbol) -> str:
@@ -208,7 +234,7 @@ def _name(symbol: Symbol) -> str:
     return f"{name} ({symbol.lane})" if symbol.lane not in ("", symbol.name) else name
 
 
-def _explained(view: View, cells: Cells) -> Iterator[Line]:
+def _explained(view: View, cells: Cells, *, has_unfinished: bool) -> Iterator[Line]:
     whole = "the column"
     if view.by is not By.WORKGROUP:
         whole += f" of {cells.most_waves:.3g} waves at once"
@@ -217,3 +243,7 @@ def _explained(view: View, cells: Cells) -> Iterator[Line]:
     else:
         yield ((f"a letter begins a phase; a block's height is its share of {whole}", _DIM),)
     yield (("%: of the time of these waves, without phases that nest inside", _DIM),)
+    if has_unfinished:
+        mark = ">" if view.is_ascii else "»"
+        text = f"{mark}: not ended when it was recorded; open: how many waves were in the phase"
+        yield ((text, _DIM),)

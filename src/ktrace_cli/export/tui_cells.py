@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ktrace_cli.export.tui_groups import Groups
 from ktrace_cli.export.tui_lanes import Lanes
+from ktrace_cli.export.tui_open import OpenWaves
 from ktrace_cli.export.tui_rows import Floats, Rows, Span, parts_of
 from ktrace_cli.model import NONE, Columns, Timeline
 from ktrace_cli.timeline.segments import Ints
@@ -18,6 +19,8 @@ IDLE = -1
 """A cell in which waves run outside all phases."""
 EMPTY = -2
 """A cell in which no wave runs."""
+UNFINISHED = -3
+"""The cell behind the last known time of a wave that had not ended."""
 _LEAST = 1e-6  # of a column: what rounding leaves behind is no time
 
 
@@ -85,6 +88,30 @@ def fill_cells(timeline: Timeline, groups: Groups, layout: Layout) -> Cells:
     phase[most < _LEAST] = EMPTY
     phase[(most < _LEAST) & (running > _LEAST)] = IDLE
     return Cells(phase, np.clip(most / capacity, 0, 1), most_waves)
+
+
+def mark_unfinished(cells: Cells, waves: OpenWaves, groups: Groups, layout: Layout) -> Cells:
+    """Add a column, and in it or behind its last cell mark each row that has unfinished waves.
+
+    A wave's last cell shows the innermost phase that it was in, however short that was so far.
+    """
+    phase = np.pad(cells.phase, ((0, 0), (0, 1)), constant_values=EMPTY)
+    fill = np.pad(cells.fill, ((0, 0), (0, 1)))
+    scale = layout.scale
+    for row in np.flatnonzero(scale.span.holds(waves.end_ns)).tolist():
+        own = int(layout.rows.of[waves.group[row], 0])
+        if not groups.is_by_wave:
+            phase[own, scale.count] = UNFINISHED
+            continue
+        begin, end = scale.place(np.array([waves.phase_begin_ns[row], waves.end_ns[row]]))
+        last = min(max(int(np.ceil(end)) - 1, 0), scale.count - 1)
+        if waves.phase[row] != NONE:
+            last = min(max(last, int(begin)), scale.count - 1)
+            symbol = layout.symbol_of_phase[waves.phase[row]]
+            fill[own, last] *= phase[own, last] == symbol
+            phase[own, last] = symbol
+        phase[own, last + 1] = UNFINISHED
+    return replace(cells, phase=phase, fill=fill)
 
 
 def _running(timeline: Timeline, groups: Groups, layout: Layout) -> Floats:

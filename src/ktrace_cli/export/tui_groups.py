@@ -32,6 +32,8 @@ class Groups:
     """What a set is."""
     all_waves: int
     all_sets: int
+    is_by_wave: bool = False
+    """Whether each group is one wave."""
 
     def note(self) -> str:
         """Say how many waves are shown, of how many."""
@@ -69,6 +71,7 @@ def by_wave(timeline: Timeline, dispatch: int, most: int) -> Groups:
         kind="workgroup",
         all_waves=len(keep),
         all_sets=int(is_first.sum()),
+        is_by_wave=True,
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ktrace_cli.export.tui_groups import Groups, by_wave
 from ktrace_cli.export.tui_lanes import Lanes
-from ktrace_cli.model import NONE, Part, Timeline
+from ktrace_cli.model import NONE, Flags, Part, Timeline
 from ktrace_cli.timeline.segments import Ints
 
 Floats = NDArray[np.float64]
@@ -27,6 +27,10 @@ class Span:
         """Return how much of each time lies in it."""
         inside = np.minimum(end, self.end_ns) - np.maximum(begin, self.begin_ns)
         return np.asarray(np.maximum(inside, 0), np.int64)
+
+    def holds(self, time: Ints) -> Flags:
+        """Tell which times lie in it."""
+        return np.asarray((time >= self.begin_ns) & (time <= self.end_ns), np.bool_)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ktrace_cli.timeline.segments import Ints
 
-# Okabe and Ito's colours, which people with any colour vision tell apart, on dark and on light.
-_COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2")
+# In the order of the legend. Far apart for people with any colour vision, and still different where
+# a terminal has 16 colours only.
+COLOURS = ("#e6a500", "#5fc8f0", "#008c4b", "#f078e6", "#dc3c32", "#5060ff", "#f5f56e")
 _OTHER_LETTER = "*"
 _OTHER_STYLE = "dim"
 
@@ -50,7 +51,7 @@ def choose_symbols(
     own, rest = order[:most], order[most:]
     letters = choose_letters(phases[i][0] for i in own)
     symbols = [
-        Symbol(letter, _COLOURS[n % len(_COLOURS)], *phases[i], float(time_ns[i]))
+        Symbol(letter, COLOURS[n % len(COLOURS)], *phases[i], float(time_ns[i]))
         for n, (i, letter) in enumerate(zip(own, letters, strict=True))
     ]
     if rest:

@@ -34,6 +34,7 @@ class Source:
     path: Path
     format: str
     clock: Clock
+    why_unknown: str = "no baseTimeNanoseconds"
 
 
 @dataclass
@@ -132,6 +133,7 @@ class Builder:
             arguments=tuple(self._placed_arguments(place)),
             flows=_placed_flows(flows, place),
             repairs=Repairs(**{name: count for name, count in self.repairs.items() if count}),
+            why_unknown=source.why_unknown,
             notes=tuple(self.notes),
         )
 

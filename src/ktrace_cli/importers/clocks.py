@@ -216,7 +216,7 @@ def _place_trace(
     if own.trace.clock is Clock.UNKNOWN:
         raise KtraceError(
             f"cannot tell when {own.trace.path} was recorded",
-            why="its times count from a moment that it does not name (no baseTimeNanoseconds)",
+            why=f"its times count from a moment that it does not name ({own.trace.why_unknown})",
             fix=f"record it with a newer PyTorch, {_SHIFT}",
         )
     number = _boot_of_trace(state, own)

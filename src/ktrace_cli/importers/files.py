@@ -70,7 +70,13 @@ def find_inputs(given: Sequence[Path]) -> tuple[list[Found], list[str]]:
     seen: dict[Path, Path] = {}
     for path in given:
         if (own := path.resolve()) in seen:
-            raise UsageError(f"{path} is named twice", why=f"it is the same as {seen[own]}")
+            raise UsageError(
+                f"{path} is named twice",
+                why="each file is shown once"
+                if path == seen[own]
+                else f"it is the same as {seen[own]}",
+                fix="leave one of them out",
+            )
         seen[own] = path
         members = _of_folder(path, notes) if path.is_dir() else [(path, _kind_of(path))]
         for member, kind in members:
@@ -121,7 +127,8 @@ def _head(path: Path) -> bytes:
             return packed.read(_PEEK)
     except (OSError, EOFError, zlib.error) as problem:
         why = getattr(problem, "strerror", None) or str(problem)
-        raise KtraceError(f"cannot read {path}", why=why) from problem
+        fix = "name recordings, traces, or folders of these"
+        raise KtraceError(f"cannot read {path}", why=why, fix=fix) from problem
 
 
 def _kind_of(path: Path) -> Input:
@@ -132,6 +139,7 @@ def _kind_of(path: Path) -> Input:
             f"cannot merge {path}",
             why=f"it is {identify(head[:HEAD_SIZE]).value}; wanted are"
             f" {', '.join(f'a {kind.value}' for kind in Input)} or a folder of these",
+            fix="leave it out, or let its tool write one of these",
         )
     return kind
 

@@ -187,6 +187,8 @@ class HostTrace:
     flows: Columns
     """HOST_FLOW"""
     repairs: Repairs
+    why_unknown: str = "no baseTimeNanoseconds"
+    """What says that the clock is not known."""
     notes: tuple[str, ...] = ()
     """What else the user should know: sentences."""
 

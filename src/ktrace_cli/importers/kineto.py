@@ -66,7 +66,7 @@ def read_kineto(data: bytes, path: Path, advance: Advance = unwatched) -> HostTr
     clock = _clock(events.rows, base)
     placed = _add_rows(builder, events, header, path)
     add_flows(builder, events, placed)
-    trace = builder.build(Source(path, _format(header), clock))
+    trace = builder.build(Source(path, _format(header), clock, _why_unknown(header)))
     for column in ("begin_ns", "end_ns"):
         trace.slices[column] += base
     advance(1 - _PARSING - _SORTING)
@@ -84,6 +84,12 @@ def _drain(events: Any, advance: Advance) -> Iterator[Any]:
         if len(events) % _EVENTS_PER_STEP == 0:
             advance((told - len(events)) / count)
             told = len(events)
+
+
+def _why_unknown(header: Mapping[str, Any]) -> str:
+    if "baseTimeNanoseconds" not in header:
+        return "no baseTimeNanoseconds"
+    return f"its baseTimeNanoseconds is {header['baseTimeNanoseconds']!r:.40}"
 
 
 def _format(header: Mapping[str, Any]) -> str:

@@ -6,8 +6,6 @@ describes them. Checking here turns a typing error into a usage error instead of
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from ktrace_cli.errors import UsageError
@@ -68,24 +66,3 @@ def check_memory(size: int) -> None:
             why=f"wanted {SMALLEST_MEMORY} or more",
             fix="write for example `--memory 512M`",
         )
-
-
-def check_patterns(patterns: Iterable[str]) -> None:
-    """Check the regular expressions among patterns of kernel names.
-
-    Raises:
-        UsageError: one cannot be compiled, or spans lines.
-    """
-    for pattern in patterns:
-        why = "it has more than one line" if "\n" in pattern else ""
-        if len(pattern) > 1 and pattern.startswith("/") and pattern.endswith("/"):
-            try:
-                re.compile(pattern[1:-1])
-            except re.error as error:
-                why = f"it is no regular expression: {error}"
-        if why or not pattern:
-            raise UsageError(
-                f"cannot look for kernels like {pattern!r}",
-                why=why or "it is empty",
-                fix="write for example `--kernel 'gemm*'` or `--kernel '/attn_(fwd|bwd)/'`",
-            )

@@ -13,7 +13,7 @@ import yaml
 from ktrace_cli.errors import UsageError
 from ktrace_cli.launch.options import RunOptions
 from ktrace_cli.launch.rocprofv3 import key_of_rocprofv3
-from ktrace_cli.launch.wording import nearest
+from ktrace_cli.wording import nearest
 
 _LISTS = frozenset(field.name for field in fields(RunOptions) if field.default == ())
 _KEYS = tuple(field.name for field in fields(RunOptions))

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ktrace_cli.errors import UsageError
-from ktrace_cli.launch.wording import nearest
+from ktrace_cli.wording import nearest
 
 PER_PROCESS = ("pid", "ppid", "rank", "size")
 _COMMON = (

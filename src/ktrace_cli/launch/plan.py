@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ktrace_cli.code_object.patterns import check_patterns
 from ktrace_cli.errors import UsageError
 from ktrace_cli.launch.device import Arch, DeviceChoice
 from ktrace_cli.launch.environment import DEFAULT_FOLDER, TraceOptions
@@ -15,14 +16,13 @@ from ktrace_cli.launch.filters import (
     LARGEST_NUMBER,
     check_memory,
     check_output,
-    check_patterns,
     check_words,
 )
 from ktrace_cli.launch.options import RunOptions
 from ktrace_cli.launch.periods import NANOSECONDS_BY_UNIT, milliseconds, periods_in_ns
 from ktrace_cli.launch.placeholders import facts_of_run, fill_in, unset_variable
 from ktrace_cli.launch.selection import check_regexes, iterations
-from ktrace_cli.launch.wording import listed, nearest
+from ktrace_cli.wording import listed, nearest
 from ktrace_cli.places import parse_blocks, parse_numbers
 from ktrace_cli.units import parse_size
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ktrace_cli.launch.status import ProcessStatus
 
 _MOST_NAMES = 4
+_MERGED = "merged.pftrace.gz"
 
 
 def recordings(result: RunResult) -> list[Path]:
@@ -35,9 +36,18 @@ def result_line(result: RunResult, *, names_next: bool = True) -> str:
     line = f"recorded {dispatches} in {_names(files)} ({size})"
     if not names_next:
         return line
-    if len(files) > 1:
-        return f"{line}; next: `ktrace decode FILE`, one at a time"
-    return f"{line}; next: `ktrace decode {shlex.quote(str(files[0]))}`"
+    return f"{line}; next: `ktrace {_next(result, files)}`"
+
+
+def _next(result: RunResult, files: Sequence[Path]) -> str:
+    """Return the command that shows most: what hangs, everything together, or the one file."""
+    hanging = [p.output for p in result.processes if p.output and p.unfinished_dispatches]
+    if hanging:
+        return f"summary {shlex.quote(str(_shortest(hanging[0])))}"
+    if len(files) > _MOST_NAMES:
+        return f"merge FILE... -o {_MERGED}"
+    names = shlex.join(map(str, files))
+    return f"merge {names} -o {_MERGED}" if len(files) > 1 else f"decode {names}"
 
 
 def warnings(result: RunResult) -> list[str]:

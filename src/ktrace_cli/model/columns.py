@@ -52,6 +52,7 @@ class WaveFlag(IntFlag):
     MOVED = 32  # it ended on other hardware than it began on, maybe with another clock
     LEFT_EARLY = 64  # lanes that were active at its begin were not at its end
     OVERWRITTEN = 128  # its region kept its last words: those before them are gone
+    UNREADABLE = 256  # some of its words mean nothing
 
 
 WAVE = np.dtype(

@@ -88,6 +88,10 @@ class Losses:
         "range began before its wave or ended before its begin",
         "ranges began before their wave or ended before their begin",
     )
+    deep_slices: int = _count(
+        "range is in more than 65,535 others: it is shown on an `overlap` lane",
+        "ranges are in more than 65,535 others: they are shown on `overlap` lanes",
+    )
     long_gaps: int = _count(
         "gap is longer than the 32-bit clock can tell",
         "gaps are longer than the 32-bit clock can tell",
@@ -99,6 +103,18 @@ class Losses:
     unknown_core_clocks: int = _count(
         "device has a core clock of unknown rate: all that its waves recorded is at their begin",
         "devices have core clocks of unknown rate: all that their waves recorded is at their begin",
+    )
+    unfitted_waves: int = _count(
+        "wave has clock readings that contradict each other or its neighbours': they count for"
+        " nothing, and its times are as its begin says",
+        "waves have clock readings that contradict each other or their neighbours': they count for"
+        " nothing, and their times are as their begins say",
+    )
+    misfit_waves: int = _count(
+        "wave has clock readings that are off their clock's line by more than 10 ticks of the"
+        " reference clock: its times may be wrong by as much",
+        "waves have clock readings that are off their clock's line by more than 10 ticks of the"
+        " reference clock: their times may be wrong by as much",
     )
     unmatched_edges: int = _count(
         "end of an arrow has no other end", "ends of arrows have no other end"
@@ -117,6 +133,13 @@ class Losses:
         "arrow would go back in time and is left out",
         "arrows would go back in time and are left out",
     )
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the file is not as it was written."""
+        return bool(
+            self.torn_bytes or self.skipped_bytes or self.damaged_chunks or self.missing_chunks
+        )
 
     def counted(self) -> dict[str, int]:
         """Return the counts above 0, in order of the file, the launch, the wave, the word."""

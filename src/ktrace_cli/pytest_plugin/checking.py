@@ -15,7 +15,10 @@ from ktrace_cli.trace_file.layout import LossReason
 from ktrace_cli.units import counted
 
 COPY_LIMIT_S = 10.0
-_NO_LOSS_OF_TIME = {"unknown_edges", "unmatched_edges", "backward_arrows", "out_of_window"}
+_NO_LOSS_OF_TIME = {
+    *("unknown_edges", "unmatched_edges", "uncertain_edges", "backward_arrows"),
+    "out_of_window",
+}
 _MODELLED = " (times are modelled: software device)"
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import numpy as np
 
 from ktrace_cli.code_object.names import display_name
-from ktrace_cli.launch.wording import nearest
+from ktrace_cli.code_object.patterns import matches, spellings
 from ktrace_cli.model import Columns, Kernel, Timeline
 from ktrace_cli.pytest_plugin.requirements import Limit, Requirement
 from ktrace_cli.units import counted, format_time
+from ktrace_cli.wording import nearest
 
 _PERCENT_BY_STATISTIC = {"p99": 99, "p95": 95, "p90": 90, "p50": 50}
 
@@ -113,10 +113,8 @@ def _kernels(timeline: Timeline, pattern: str) -> set[str]:
 
 
 def _matches(kernel: Kernel, pattern: str) -> bool:
-    """Compare a pattern with all names of a kernel, also without template arguments."""
-    shown = display_name(kernel.mangled)
-    names = (shown, shown.partition("<")[0], kernel.name, kernel.mangled)
-    return not pattern or any(n == pattern or fnmatchcase(n, pattern) for n in names)
+    names = spellings(kernel.mangled)
+    return not pattern or pattern in names or matches(pattern, names)
 
 
 def _never(timeline: Timeline, found: list[Occurrences], limit: Limit, kernel: str) -> str:

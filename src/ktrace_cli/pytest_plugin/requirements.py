@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ktrace_cli.errors import UsageError
-from ktrace_cli.launch.wording import listed, nearest
+from ktrace_cli.wording import listed, nearest
 from ktrace_cli.pytest_plugin.names import MARKER
 from ktrace_cli.units import parse_duration
 

@@ -82,7 +82,7 @@ def make_decoder(dispatches: Sequence[DispatchRecord], names: Names, data: Bytes
         row["kernel"], row["unit"], row["id"] = key
         row["kind"], row["base"] = event.kind, base_by_name[event.lane or event.name]
         row["flags"] = EventFlag.LANE if event.lane else 0
-    units = np.array([record.unit_key & 0xFFFFFFFF for record in names.records], np.uint32)
+    units = np.array([record.unit_key & native.LOW_HALF for record in names.records], np.uint32)
     reader = Reader(units, events, len(base_by_name))
     return Decoder(headers, reader, list(base_by_name), _workgroups(headers.waves), data)
 

@@ -14,11 +14,11 @@ from ktrace_cli.timeline.clock import fit_clock
 from ktrace_cli.timeline.host_clock import HostClock, fit_host_clock
 from ktrace_cli.timeline.join import keep_used, set_wave_times
 from ktrace_cli.timeline.losses import (
+    count_clocks,
     count_missing_waves,
     count_out_of_window,
     count_recording,
     count_unfinished,
-    count_unknown_clocks,
     count_waves,
 )
 from ktrace_cli.timeline.names import Names, read_names
@@ -62,7 +62,7 @@ def build_timeline(recording: Recording, advance: Advance = unwatched) -> Timeli
     losses.update(count_unfinished(dispatches))
     slack = np.array([host_clocks[int(d)].slack_ns for d in dispatches["device"]], np.int64)
     losses.update(count_out_of_window(dispatches, waves, slack))
-    losses.update(count_unknown_clocks(clock, dispatches, waves))
+    losses.update(count_clocks(clock, dispatches, waves))
     return Timeline(
         process=_process(recording),
         devices=_devices(recording),

@@ -7,22 +7,32 @@ This is the only place where ticks become nanoseconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ktrace_cli.errors import KtraceError
-from ktrace_cli.model import ClockFit, Columns
+from ktrace_cli.model import ClockFit, Columns, Flags
+from ktrace_cli.timeline.clock_fits import describe_fits
+from ktrace_cli.timeline.clock_pieces import Pieces, fit_pieces
+from ktrace_cli.timeline.clock_rates import rate_of
+from ktrace_cli.timeline.clock_readings import (
+    PAIR_TICKS,
+    Floats,
+    Readings,
+    find_clocks,
+    find_contradicting,
+    place_of_waves,
+    whole_ns,
+)
 from ktrace_cli.timeline.host_clock import HostClock
-from ktrace_cli.timeline.segments import Ints, bisect, run_numbers, run_starts, run_stops
+from ktrace_cli.timeline.segments import Ints, bisect
 
-# Anchors are known to one tick of the reference clock, so pieces last a thousand of them.
-_TICKS_PER_PIECE = 1_000
-_MOST_PIECES = 1_000
-# A core clock that is this far behind an earlier reading has begun anew (1 ms at 2 GHz).
-_RESTART = np.int64(1) << 21
+# Both clocks are read by two instructions, one behind the other, and a reference clock may go on
+# by some ticks at a time: readings are this near to their line, or something is wrong with them.
+MISFIT_TICKS = 10
 
 ANCHOR = np.dtype(
     [
@@ -48,6 +58,11 @@ class ClockMap:
     slope: NDArray[np.float64]
     """Nanoseconds per cycle."""
     fits: tuple[ClockFit, ...]
+    unfitted_waves: int = 0
+    """Waves whose anchors contradict each other or those of their neighbours. Each has a clock of
+    its own: from its begin on, at the usual rate."""
+    misfit_waves: int = 0
+    """Other waves that have anchors far off their clock's line."""
 
     def to_ns(self, wave: Ints, ticks: Ints) -> Ints:
         """Return the host's nanoseconds at `ticks` of the core clock that `wave` ran on."""
@@ -56,8 +71,7 @@ class ClockMap:
         if len(self.ticks) > len(self.first_piece) - 1:
             behind = bisect(self.ticks, piece, self.first_piece[clock + 1], ticks + 1)
             piece = np.maximum(behind - 1, piece)
-        offset = np.rint((ticks - self.ticks[piece]) * self.slope[piece]).astype(np.int64)
-        return self.ns[piece] + offset
+        return self.ns[piece] + whole_ns((ticks - self.ticks[piece]) * self.slope[piece])
 
 
 def fit_clock(
@@ -72,82 +86,33 @@ def fit_clock(
         host_clocks: by HIP device index.
 
     Raises:
-        KtraceError: waves ended, but all anchors of their device are identical.
+        KtraceError: waves ended, but no wave of any device tells the rate of its core clock.
     """
     ns = _to_host(anchors, device, host_clocks)
-    place = _places(waves, device)[anchors["wave"]]
+    place = place_of_waves(waves, device)[anchors["wave"]]
     order = np.lexsort((anchors["ticks"], ns, place))
-    anchors, ns, place = anchors[order], ns[order], place[order]
-    starts = _clock_starts(anchors["ticks"], place)
-    del place, order
-    clock = run_numbers(starts, len(anchors))
-    clock_of_wave = np.full(len(waves), -1, np.int64)
-    begins = anchors["is_begin"]
-    clock_of_wave[anchors["wave"][begins]] = clock[begins]
-    del clock, begins
+    readings = Readings(anchors["wave"], anchors["is_begin"], anchors["ticks"], ns)[order]
+    place = place[order]
+    tick_of_wave = _tick_ns(device, host_clocks)
+    first_rates = _usual_rates(readings, device, host_clocks)
+    rate, tick_ns = first_rates[readings.wave], tick_of_wave[readings.wave]
 
-    of_device = device[anchors["wave"][starts]] if len(starts) else np.zeros(0, np.int64)
-    rates = _rates(anchors, ns, starts, of_device)
-    pieces = [
-        _pieces(anchors["ticks"][a:b], ns[a:b], rates[int(d)], host_clocks[int(d)].tick_ns)
-        for a, b, d in zip(starts, run_stops(starts, len(anchors)), of_device, strict=True)
-    ]
-    unfitted = _join(clock_of_wave, pieces)
-    residual = np.abs(unfitted.to_ns(anchors["wave"], anchors["ticks"]) - ns)
-    xcc, own_device = waves["xcc"][anchors["wave"]], device[anchors["wave"]]
-    fits = []
-    for number, host_clock in sorted(host_clocks.items()):
-        own = own_device == number
-        by_xcc = _largest_by_xcc(residual[own], xcc[own])
-        fits.append(
-            ClockFit(
-                device=number,
-                method=host_clock.method,
-                core_hz=rates.get(number, 0.0) * 1e9,
-                residual_ns=max((largest for _, largest in by_xcc), default=0.0),
-                residual_by_xcc=by_xcc,
-                skew_by_xcc=_skews(anchors["ticks"][own], ns[own], xcc[own], rates.get(number)),
-            )
-        )
-    return replace(unfitted, fits=tuple(fits))
-
-
-def _skews(ticks: Ints, ns: Ints, xcc: Ints, rate: float | None) -> tuple[tuple[int, float], ...]:
-    """Return how far each XCC's clock is ahead of the lowest one's, by the anchors in the middle.
-
-    Each XCC's anchor that is nearest to the middle is carried there by the mean rate.
-    """
-    if not rate:
-        return ()
-    middle = (int(ns.min()) + int(ns.max())) // 2
-    numbers = np.unique(xcc)
-    at_middle = []
-    for number in numbers:
-        rows = np.flatnonzero(xcc == number)
-        nearest = rows[np.argmin(np.abs(ns[rows] - middle))]
-        at_middle.append(int(ticks[nearest]) + round(int(middle - ns[nearest]) * rate))
-    return tuple(
-        (int(number), (at - at_middle[0]) / rate)
-        for number, at in zip(numbers, at_middle, strict=True)
-    )
-
-
-def _largest_by_xcc(residual: Ints, xcc: Ints) -> tuple[tuple[int, float], ...]:
-    return tuple((int(x), float(residual[xcc == x].max())) for x in np.unique(xcc))
-
-
-def _join(
-    clock_of_wave: Ints, pieces: Sequence[tuple[Ints, Ints, NDArray[np.float64]]]
-) -> ClockMap:
-    """Put the pieces of all clocks one behind the other."""
-    counts = np.array([len(piece[0]) for piece in pieces], np.int64)
-    return ClockMap(
-        clock_of_wave=clock_of_wave,
-        first_piece=np.append(0, np.cumsum(counts)),
-        ticks=np.concatenate([np.zeros(0, np.int64), *(piece[0] for piece in pieces)]),
-        ns=np.concatenate([np.zeros(0, np.int64), *(piece[1] for piece in pieces)]),
-        slope=np.concatenate([np.zeros(0), *(piece[2] for piece in pieces)]),
-        fits=(),
+    is_unfitted = find_contradicting(readings, len(waves), rate, PAIR_TICKS * tick_ns)
+    _refuse_unknown(readings, rate, is_unfitted)
+    clock = _tell_clocks_apart(readings, place, (rate, tick_ns), is_unfitted)
+    kept, clock = _by_clock(readings, clock)
+    rate_of_wave = _usual_rates(kept, device, host_clocks) if is_unfitted.any() else first_rates
+    rate_of_wave = np.where(rate_of_wave > 0, rate_of_wave, first_rates)
+    tick_ns = tick_of_wave[kept.wave]
+    pieces = fit_pieces(kept, clock, rate_of_wave[kept.wave], tick_ns)
+    begins = readings[np.flatnonzero(is_unfitted[readings.wave] & readings.is_begin)]
+    fitted = _join(pieces, kept, begins, rate_of_wave)
+    residual = np.abs(fitted.to_ns(kept.wave, kept.ticks) - kept.ns)
+    return replace(
+        fitted,
+        fits=describe_fits(kept, residual, waves["xcc"][kept.wave], device, host_clocks),
+        unfitted_waves=len(begins),
+        misfit_waves=len(np.unique(kept.wave[residual > MISFIT_TICKS * tick_ns])),
     )
 
 
@@ -159,71 +124,79 @@ def _to_host(anchors: Columns, device: Ints, host_clocks: Mapping[int, HostClock
     return ns
 
 
-def _places(waves: Columns, device: Ints) -> Ints:
-    place: Ints = (device << 32) | (waves["xcc"].astype(np.int64) << 16) | waves["se"]
-    return place
+def _tick_ns(device: Ints, host_clocks: Mapping[int, HostClock]) -> Ints:
+    """Return the length of a tick of each wave's reference clock."""
+    tick_ns = np.ones(len(device), np.int64)
+    for number, host_clock in host_clocks.items():
+        tick_ns[device == number] = host_clock.tick_ns
+    return tick_ns
 
 
-def _clock_starts(ticks: Ints, place: Ints) -> Ints:
-    """Return where clocks begin: at a new place, and where a core clock has begun anew."""
-    if not len(ticks):
-        return np.zeros(0, np.int64)
-    starts = run_starts(place)
-    is_start = np.zeros(len(ticks), np.bool_)
-    is_start[starts] = True
-    is_start[1:] |= ticks[1:] < ticks[:-1] - _RESTART
-    return np.flatnonzero(is_start)
+def _usual_rates(readings: Readings, device: Ints, host_clocks: Mapping[int, HostClock]) -> Floats:
+    """Return the usual cycles per nanosecond of each wave's device."""
+    rate = np.zeros(len(device))
+    for number, host_clock in host_clocks.items():
+        is_own = device[readings.wave] == number
+        own = readings if is_own.all() else readings[is_own]
+        rate[device == number] = rate_of(own, len(device), host_clock.tick_ns)
+    return rate
 
 
-def _rates(anchors: Columns, ns: Ints, starts: Ints, of_device: Ints) -> dict[int, float]:
-    """Return the mean cycles per nanosecond of each device; 0 where nothing tells."""
-    rates: dict[int, float] = {}
-    if not len(starts):
-        return rates
-    stops = run_stops(starts, len(anchors)) - 1
-    cycles = np.maximum.reduceat(anchors["ticks"], starts)
-    cycles = cycles - anchors["ticks"][starts]
-    length = ns[stops] - ns[starts]
-    for number in np.unique(of_device):
-        rows = of_device == number
-        all_cycles, all_ns = int(cycles[rows].sum()), int(length[rows].sum())
-        if all_cycles > 0 and all_ns <= 0:
-            raise KtraceError(
-                f"cannot tell the core clock's rate of device {number}",
-                why=f"its core clock went on by {all_cycles} cycles while all readings of its"
-                " reference clock are identical",
-                fix="record waves that run longer than one tick of the reference clock",
-            )
-        rates[int(number)] = all_cycles / all_ns if all_ns > 0 else 0.0
-    return rates
+def _refuse_unknown(readings: Readings, rate: Floats, is_unfitted: Flags) -> None:
+    """Refuse to go on where all waves contradict themselves and no rate is known."""
+    if not len(readings) or rate.any() or not is_unfitted[readings.wave].all():
+        return
+    cycles, length = readings.since_begin(len(is_unfitted))
+    longest = int(np.argmax(cycles))
+    raise KtraceError(
+        "cannot tell the core clock's rate of any device",
+        why=f"no core clock does what the waves say, such as {cycles[longest]:.0f} cycles within"
+        f" {length[longest]:.0f} ns of the reference clock",
+        fix="record waves that run longer than one tick of the reference clock",
+    )
 
 
-def _pieces(
-    ticks: Ints, ns: Ints, rate: float, tick_ns: int
-) -> tuple[Ints, Ints, NDArray[np.float64]]:
-    """Return begin and slope of the lines through one clock's anchors."""
-    distance = max(_TICKS_PER_PIECE * tick_ns, int(ns[-1] - ns[0]) // _MOST_PIECES)
-    knots = _knots(ticks, ns, distance)
-    if len(knots) < 2:
-        # Too short to tell its rate: the device's mean rate, through the middle of all anchors.
-        slope = 1 / rate if rate else 0.0
-        middle = float(np.mean((ns - ns[0]) - (ticks - ticks[0]) * slope))
-        return ticks[:1], ns[:1] + round(middle), np.array([slope])
-    at, value = ticks[knots], ns[knots]
-    return at[:-1], value[:-1], np.diff(value) / np.diff(at)
+def _tell_clocks_apart(
+    readings: Readings, place: Ints, rate_and_tick: tuple[Floats, Ints], is_unfitted: Flags
+) -> Ints:
+    """Return the clock of each reading, -1 for those of unfitted waves; `is_unfitted` gets more.
+
+    A wave is unfitted, too, if it has readings on no clock, or on another one than its begin.
+    """
+    rate, tick_ns = rate_and_tick
+    clock = np.full(len(readings), -1, np.int64)
+    rows = np.flatnonzero(~is_unfitted[readings.wave])
+    some = readings if len(rows) == len(readings) else readings[rows]
+    clock[rows], is_wrong = find_clocks(some, place[rows], rate[rows], tick_ns[rows])
+    of_wave = np.full(len(is_unfitted), -1, np.int64)
+    of_wave[some.wave[some.is_begin]] = clock[rows[some.is_begin]]
+    is_unfitted[some.wave[is_wrong | (of_wave[some.wave] != clock[rows])]] = True
+    clock[is_unfitted[readings.wave]] = -1
+    return clock
 
 
-def _knots(ticks: Ints, ns: Ints, distance_ns: int) -> list[int]:
-    """Return anchors at least `distance_ns` apart, the last anchor among them."""
-    knots = [0]
-    while True:
-        at = int(np.searchsorted(ns, ns[knots[-1]] + distance_ns))
-        while at < len(ns) and ticks[at] <= ticks[knots[-1]]:
-            at += 1
-        if at == len(ns):
-            break
-        knots.append(at)
-    last = len(ns) - 1
-    if len(knots) > 1 and knots[-1] != last and ticks[last] > ticks[knots[-2]]:
-        knots[-1] = last
-    return knots
+def _by_clock(readings: Readings, clock: Ints) -> tuple[Readings, Ints]:
+    """Return readings that are on a clock by clock, and their clocks."""
+    if len(clock) and clock[0] >= 0 and np.all(clock[1:] >= clock[:-1]):
+        return readings, clock
+    order = np.argsort(clock, kind="stable")
+    order = order[np.searchsorted(clock[order], 0) :]
+    return readings[order], clock[order]
+
+
+def _join(pieces: Pieces, kept: Readings, begins: Readings, rate: Floats) -> ClockMap:
+    """Put a clock of its own for each unfitted wave behind all others."""
+    clock_of_wave = np.full(len(rate), -1, np.int64)
+    clock_of_wave[kept.wave[kept.is_begin]] = pieces.clock[kept.is_begin]
+    clock_of_wave[begins.wave] = len(pieces.first_piece) - 1 + np.arange(len(begins))
+    usual = rate[begins.wave]
+    own = np.divide(1, usual, out=np.zeros(len(begins)), where=usual > 0)
+    behind = pieces.first_piece[-1] + 1 + np.arange(len(begins))
+    return ClockMap(
+        clock_of_wave=clock_of_wave,
+        first_piece=np.append(pieces.first_piece, behind),
+        ticks=np.append(pieces.ticks, begins.ticks),
+        ns=np.append(pieces.ns, begins.ns),
+        slope=np.append(pieces.slope, own),
+        fits=(),
+    )

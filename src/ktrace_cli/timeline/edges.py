@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ktrace_cli.code_object import contents
 from ktrace_cli.code_object.contents import CodeObject, missing_ends
 from ktrace_cli.model import Edge
-from ktrace_cli.timeline.events import LOW_HALF
+from ktrace_cli.timeline.native import LOW_HALF
 from ktrace_cli.trace_file.recording import KernelRecord
 
 

@@ -11,7 +11,13 @@ from ktrace_cli.model import FLOW, Columns, Edge, Event, Flags, Part, WaveFlag
 from ktrace_cli.timeline.segments import Ints, run_starts
 from ktrace_cli.trace_file.layout import WAVE_SIZE, DispatchFlag
 
-_LOSSES = WaveFlag.UNFINISHED | WaveFlag.TORN | WaveFlag.DROPPED | WaveFlag.OVERWRITTEN
+_LOSSES = (
+    WaveFlag.UNFINISHED
+    | WaveFlag.TORN
+    | WaveFlag.DROPPED
+    | WaveFlag.OVERWRITTEN
+    | WaveFlag.UNREADABLE
+)
 
 
 def find_flows(

@@ -89,8 +89,12 @@ def _read_dispatch(row: int, dispatch: DispatchRecord, kernel: int) -> Headers:
     is_eager = bool(record["flags"] & DispatchFlag.EAGER)
     words["flags"] = waves["flags"]
     words["flags"] |= ReaderFlag.EAGER * is_eager | ReaderFlag.RING * dispatch.is_ring
+    if dispatch.is_unfinished:
+        is_running = (waves["flags"] & WaveFlag.UNFINISHED) != 0
+        words["flags"][is_running] |= np.uint32(ReaderFlag.RUNNING)
     names = ("realtime_begin", "realtime_end")
     realtime = np.column_stack([raw[name].astype(np.int64) for name in names])
+    words["begin_realtime"], words["end_realtime"] = realtime.T
     return Headers(waves, words, realtime)
 
 

@@ -14,6 +14,8 @@ from ktrace_cli.trace_file.layout import ClockMethod
 from ktrace_cli.trace_file.recording import DeviceRecord
 
 _SECOND = 1_000_000_000
+# Longer times come from damage only; so sums and differences of times stay within 64 bits.
+_MOST_NS = 1 << 61
 # Two samples tell a rate if the time between them is long against what one is known by.
 _SAMPLE_DISTANCE_NS = 1_000_000
 _UNCERTAINTIES = 1_000
@@ -41,7 +43,7 @@ class HostClock:
         for segment in np.unique(at):
             rows = at == segment
             length = int(self.ticks[segment + 1] - self.ticks[segment])
-            ns = int(self.host_ns[segment + 1] - self.host_ns[segment])
+            ns = int(self.host_ns[segment + 1]) - int(self.host_ns[segment])
             offset = _scale(ticks[rows] - self.ticks[segment], ns, length)
             result[rows] = self.host_ns[segment] + offset
         return result
@@ -57,7 +59,7 @@ class HostClock:
         if len(self.ticks) == 1:
             return -(-_SECOND // self.hz)
         span = int(self.ticks[-1] - self.ticks[0])
-        return -(-int(self.host_ns[-1] - self.host_ns[0]) // span)
+        return -((int(self.host_ns[0]) - int(self.host_ns[-1])) // span)
 
 
 def fit_host_clock(
@@ -95,7 +97,8 @@ def fit_host_clock(
 
 
 def _distant_samples(samples: NDArray[Any], uncertainty: int) -> tuple[Ints, Ints]:
-    ticks, ns = samples["realtime"].astype(np.int64), samples["host_ns"].astype(np.int64)
+    ticks = samples["realtime"].astype(np.int64)
+    ns = np.minimum(samples["host_ns"], np.uint64(_MOST_NS)).astype(np.int64)
     distance = max(_SAMPLE_DISTANCE_NS, _UNCERTAINTIES * uncertainty)
     kept: list[int] = []
     for row in range(len(samples)):
@@ -123,7 +126,8 @@ def _bounded_clock(hz: int, dispatches: NDArray[Any]) -> HostClock:
 
 
 def _scale(values: Ints, numerator: int, denominator: int) -> Ints:
-    """Return values * numerator / denominator without leaving 64 bits, rounded."""
-    whole, rest = np.divmod(values, denominator)
+    """Return values * numerator / denominator, rounded, and within what times may be."""
+    most = _MOST_NS * denominator // max(numerator, 1)
+    whole, rest = np.divmod(np.clip(values, -most, most), denominator)
     scaled: Ints = whole * numerator + np.rint(rest * (numerator / denominator)).astype(np.int64)
     return scaled

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ktrace_cli.model import Columns, Flags
+from ktrace_cli.model import Columns
 from ktrace_cli.timeline.native import OVERLAP
-from ktrace_cli.timeline.segments import Ints, bisect, run_starts, run_stops
+from ktrace_cli.timeline.segments import Ints, run_numbers, run_starts, run_stops
 
 _OVERLAP = "overlap"
 
@@ -55,37 +55,27 @@ class _Names:
 def first_fit(group: Ints, begin: Ints, end: Ints) -> Ints:
     """Return for each range the first of its group's lanes that is free when it begins.
 
-    Lane 0 takes a group's first range, the first one that begins after that has ended, and so on;
-    lane 1 does the same with what is left. Rows are by group, then begin.
+    A lane is free from the end of its last range on. Rows are by group, then begin.
     """
     lane = np.zeros(len(group), np.int64)
-    rows = np.arange(len(group))
-    number = 0
-    while len(rows):
-        is_taken = _chain(group[rows], begin[rows], end[rows])
-        lane[rows[is_taken]] = number
-        rows = rows[~is_taken]
-        number += 1
+    starts = run_starts(group)
+    stops = run_stops(starts, len(group))
+    overlapping = np.flatnonzero((begin[1:] < end[:-1]) & (group[1:] == group[:-1]))
+    # Most groups need one lane.
+    for number in np.unique(run_numbers(starts, len(group))[overlapping]):
+        rows = slice(starts[number], stops[number])
+        lane[rows] = _fit(begin[rows].tolist(), end[rows].tolist())
     return lane
 
 
-def _chain(group: Ints, begin: Ints, end: Ints) -> Flags:
-    """Mark each group's first range and, from each marked one, the next that begins after it."""
-    size = len(group)
-    starts = run_starts(group)
-    stops = run_stops(starts, size)
-    if np.all((begin[1:] >= end[:-1]) | (group[1:] != group[:-1])):
-        return np.ones(size, np.bool_)
-    stop = np.repeat(stops, stops - starts)
-    after = bisect(begin, np.arange(1, size + 1), stop, end)
-    after[after == stop] = size
-    # Marks spread over 1, 2, 4, … steps of the chain; row `size` is where chains end.
-    jump: NDArray[np.int64] = np.append(after, size)
-    marks = np.zeros(size + 1, np.bool_)
-    marks[starts] = True
-    for _ in range(size.bit_length() + 1):
-        marks[jump[marks]] = True
-        if np.all(jump == size):
-            break
-        jump = jump[jump]
-    return marks[:size]
+def _fit(begins: list[int], ends: list[int]) -> list[int]:
+    lanes: list[int] = []
+    free: list[int] = []
+    busy: list[tuple[int, int]] = []  # until when, and which lane
+    for begin, end in zip(begins, ends, strict=True):
+        while busy and busy[0][0] <= begin:
+            heappush(free, heappop(busy)[1])
+        lane = heappop(free) if free else len(busy)
+        heappush(busy, (end, lane))
+        lanes.append(lane)
+    return lanes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ktrace_cli.model import Columns, Flags, SliceFlag, WaveFlag
+from ktrace_cli.model import Columns, WaveFlag
 from ktrace_cli.timeline.clock import ClockMap
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.layout import DispatchFlag, LossReason
@@ -59,24 +59,6 @@ def count_unfinished(dispatches: Columns) -> Counter[str]:
     return Counter(unfinished_dispatches=_count(dispatches["flags"], DispatchFlag.UNFINISHED))
 
 
-def count_slices(slices: Columns, is_running: Flags) -> Counter[str]:
-    """Count slices that were closed or clamped by us; what was running has no end yet.
-
-    Args:
-        slices: model.SLICE.
-        is_running: which of them are in a wave that was recorded while it ran.
-    """
-    return Counter(
-        unclosed_slices=_count(slices["flags"][~is_running], SliceFlag.UNCLOSED),
-        clamped_slices=_count(slices["flags"], SliceFlag.CLAMPED),
-    )
-
-
-def count_unnamed(named: int, columns: Iterable[Columns]) -> Counter[str]:
-    """Count rows whose event has no name: those behind the first `named` events."""
-    return Counter(unnamed_events=sum(int(np.count_nonzero(c >= named)) for c in columns))
-
-
 def count_out_of_window(dispatches: Columns, waves: Columns, slack_ns: Columns) -> Counter[str]:
     """Count waves outside of the host's times of their dispatch.
 
@@ -94,12 +76,16 @@ def count_out_of_window(dispatches: Columns, waves: Columns, slack_ns: Columns) 
     return Counter(out_of_window=int(np.count_nonzero(is_known & (is_early | is_late))))
 
 
-def count_unknown_clocks(clock: ClockMap, dispatches: Columns, waves: Columns) -> Counter[str]:
-    """Count devices whose waves have times, but do not tell how long a cycle is."""
+def count_clocks(clock: ClockMap, dispatches: Columns, waves: Columns) -> Counter[str]:
+    """Count waves whose clocks are doubtful, and devices that do not tell how long a cycle is."""
     timed = waves["dispatch"][clock.clock_of_wave >= 0]
     devices = set(dispatches["device"][timed].tolist())
     unknown = sum(fit.core_hz == 0 and fit.device in devices for fit in clock.fits)
-    return Counter(unknown_core_clocks=unknown)
+    return Counter(
+        unknown_core_clocks=unknown,
+        unfitted_waves=clock.unfitted_waves,
+        misfit_waves=clock.misfit_waves,
+    )
 
 
 def count_filtered(dispatches: Columns) -> int:

@@ -10,8 +10,7 @@ from ktrace_cli.code_object.reader import read_code_object
 from ktrace_cli.errors import CodeObjectError
 from ktrace_cli.model import Edge, Event, Kernel
 from ktrace_cli.timeline.edges import count_unknown_edges, read_edges
-from ktrace_cli.timeline.events import LOW_HALF
-from ktrace_cli.timeline.native import OTHER_ID
+from ktrace_cli.timeline.native import LOW_HALF, OTHER_ID
 from ktrace_cli.trace_file.recording import CodeObjectRecord, KernelRecord, Recording
 
 

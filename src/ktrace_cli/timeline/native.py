@@ -16,9 +16,12 @@ from ktrace_cli.errors import KtraceError
 from ktrace_cli.libraries import native_library
 
 LIBRARY = "libktrace_reader.so"
-ABI = 1
+ABI = 3
 OVERLAP = 0xFFFFFFFF
 """The base of lanes for what crosses on a wave's own lane."""
+
+LOW_HALF = 0xFFFFFFFF
+"""Of a unit key: what words and the model tell of the unit that numbered an event."""
 
 OTHER_ID = 0xFFFFFFFF
 """The id of a kernel's events without a name if there are too many for each to be one."""
@@ -37,6 +40,7 @@ class ReaderFlag(IntFlag):
 
     EAGER = 1 << 16
     RING = 1 << 17
+    RUNNING = 1 << 18
 
 
 class EventFlag(IntFlag):
@@ -59,6 +63,8 @@ WAVE = np.dtype(
         ("kernel", "<u4"),
         ("begin_ticks", "<i8"),
         ("end_ticks", "<i8"),
+        ("begin_realtime", "<i8"),
+        ("end_realtime", "<i8"),
         ("row", "<i4"),
         ("first_piece", "<u4"),
         ("pieces", "<u4"),
@@ -94,6 +100,7 @@ LOSSES = np.dtype(
             "long_gaps",
             "clamped_slices",
             "unnamed_events",
+            "deep_slices",
         )
     ]
 )

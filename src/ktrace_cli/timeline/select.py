@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ktrace_cli.code_object.names import display_name
+from ktrace_cli.code_object.patterns import check_any_matches, matches, spellings
 from ktrace_cli.errors import UsageError
-from ktrace_cli.model import NONE, Columns, Flags, Kernel, Part, PartSource, Timeline
+from ktrace_cli.model import NONE, Columns, Flags, Part, PartSource, Timeline
 from ktrace_cli.places import Axis
 from ktrace_cli.timeline.segments import Ints
 
@@ -22,8 +21,8 @@ class Selection:
     """What to keep; an empty field keeps everything."""
 
     kernels: Sequence[str] = ()
-    """Shell patterns for names, mangled or not."""
-    dispatches: Sequence[int] = ()
+    """Patterns of names: code_object.patterns."""
+    dispatches: Sequence[range] = ()
     """Numbers of traced launches."""
     launches: Sequence[range] = ()
     """Numbers among all launches of the process, ascending and without overlap."""
@@ -130,15 +129,11 @@ def _check(timeline: Timeline, selection: Selection) -> None:
         _check_order(selection.begin, selection.end)
     dispatches = timeline.dispatches
     kernels = [timeline.kernels[row] for row in np.unique(dispatches["kernel"]).tolist()]
-    for pattern in selection.kernels:
-        if not any(_matches(kernel, pattern) for kernel in kernels):
-            names = dict.fromkeys(display_name(kernel.mangled) for kernel in kernels)
-            raise _names_nothing(f"--kernel {pattern}", "kernels", list(names))
+    check_any_matches(selection.kernels, [spellings(kernel.mangled) for kernel in kernels])
     waves = timeline.waves
-    numbers = [range(number, number + 1) for number in selection.dispatches]
     for option, kind, wanted, there in (
-        ("--dispatch", "dispatches", numbers, dispatches["number"]),
-        ("--wave", "waves", selection.waves, waves["wave"]),
+        ("--dispatch", "dispatches", selection.dispatches, dispatches["number"]),
+        ("--waves", "waves", selection.waves, waves["wave"]),
         ("--xcd", "XCDs", selection.xcds, waves["xcc"]),
     ):
         known = np.unique(there)
@@ -199,22 +194,17 @@ def _runs(numbers: Sequence[int]) -> list[str]:
     return [" to ".join(map(str, run)) for run in runs]
 
 
-def _matches(kernel: Kernel, pattern: str) -> bool:
-    names = (kernel.name, kernel.mangled, display_name(kernel.mangled))
-    return any(fnmatchcase(name, pattern) for name in names)
-
-
 def _selected(timeline: Timeline, selection: Selection) -> Flags:
     waves, dispatches = timeline.waves, timeline.dispatches
     keep = np.ones(len(waves), np.bool_)
     if selection.kernels:
         is_wanted = [
-            any(_matches(kernel, pattern) for pattern in selection.kernels)
+            any(matches(pattern, spellings(kernel.mangled)) for pattern in selection.kernels)
             for kernel in timeline.kernels
         ]
         keep &= np.array(is_wanted, np.bool_)[dispatches["kernel"]][waves["dispatch"]]
     if selection.dispatches:
-        keep &= np.isin(dispatches["number"], selection.dispatches)[waves["dispatch"]]
+        keep &= _is_in(dispatches["number"], selection.dispatches)[waves["dispatch"]]
     if selection.launches:
         keep &= _is_between(dispatches["launch"], selection.launches)[waves["dispatch"]]
     for number, axis in enumerate(selection.blocks):

@@ -31,7 +31,11 @@ def is_recording(path: Path) -> bool:
         with path.open("rb") as file:
             head = file.read(HEAD_SIZE)
     except OSError as problem:
-        raise KtraceError(f"cannot read {path}", why=problem.strerror or str(problem)) from problem
+        raise KtraceError(
+            f"cannot read {path}",
+            why=problem.strerror or str(problem),
+            fix="name a recording or a trace; without a name the newest recording is shown",
+        ) from problem
     kind = identify(head)
     if kind is FileKind.RECORDING:
         return True

@@ -10,7 +10,8 @@ from ktrace_cli.analysis.compare.sides import KernelSide, Pair
 from ktrace_cli.model import Losses
 
 HARMLESS = {
-    *("unmatched_edges", "unknown_edges", "backward_arrows", "stray_values"),
+    *("unmatched_edges", "unknown_edges", "uncertain_edges", "backward_arrows"),
+    "stray_values",
     "out_of_window",  # where waves are on the host's clock; how long they take is right
 }
 """Losses that change no count or length of a phase."""

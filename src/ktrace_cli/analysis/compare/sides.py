@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from ktrace_cli.analysis.compare.profile import (
     SourcePlace,
     joined,
 )
-from ktrace_cli.errors import UsageError
+from ktrace_cli.code_object.patterns import check_any_matches, matches, spellings_of_signature
 
 
 @dataclass(frozen=True)
@@ -115,30 +114,28 @@ def pair_kernels(
 def only_kernels(
     files: Sequence[Sequence[RunProfile]], patterns: Sequence[str]
 ) -> list[list[RunProfile]]:
-    """Leave out kernels whose name matches none of some shell patterns.
+    """Leave out kernels whose name matches none of some patterns.
 
     Raises:
         UsageError: a pattern matches no kernel of any run.
     """
-    names = list(dict.fromkeys(k.name for runs in files for run in runs for k in run.kernels))
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise UsageError(
-                f"`--kernel {pattern}` selects nothing",
-                why=f"there are the kernels {', '.join(names[:8])}" if names else "there is none",
-                fix="name one of these" if names else "read another recording",
-            )
+    kernels = [kernel for runs in files for run in runs for kernel in run.kernels]
+    check_any_matches(patterns, map(_spellings, kernels))
     return [
         [
-            replace(run, kernels=tuple(k for k in run.kernels if _matches(k.name, patterns)))
+            replace(run, kernels=tuple(k for k in run.kernels if _is_like_any(k, patterns)))
             for run in runs
         ]
         for runs in files
     ]
 
 
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+def _spellings(kernel: KernelProfile) -> tuple[str, ...]:
+    return spellings_of_signature(kernel.signature, kernel.name)
+
+
+def _is_like_any(kernel: KernelProfile, patterns: Sequence[str]) -> bool:
+    return any(matches(pattern, _spellings(kernel)) for pattern in patterns)
 
 
 def best_level(base: KernelSide, new: KernelSide) -> tuple[str, tuple[int, int]]:

@@ -1,21 +1,42 @@
 // Colours of names: the same name has the same colour in every page that has the same names, and
-// nearly always in others. They are never the only sign: names stand in slices, tips and tables.
+// often in others. They are never the only sign: names stand in slices, tips and tables.
 
 const HUES = 12;
-const SHADES = { light: [[0.82, 0.1], [0.72, 0.12]], dark: [[0.42, 0.09], [0.52, 0.1]] };
+const SHADES = { light: [[0.86, 0.1], [0.7, 0.13]], dark: [[0.4, 0.09], [0.55, 0.12]] };
+const APART = { most: 0.16, step: 0.02 };
 
-/** A place on the colour wheel for each name; names that hash to a taken place get the next free one. */
+/**
+ * A place on the colour wheel for each name: the one that it hashes to, unless that looks like the
+ * place of another name; then one that does not. Names that come first in the alphabet choose first.
+ */
 function placeNames(names) {
   const places = new Map();
-  const taken = new Set();
+  const looks = Array.from({ length: 2 * HUES }, (_, place) => labOf("light", place));
+  let taken = [];
   for (const name of [...new Set(names)].sort()) {
-    if (taken.size === 2 * HUES) taken.clear();
-    let place = hashOf(name) % (2 * HUES);
-    while (taken.has(place)) place = (place + 5) % (2 * HUES);
-    taken.add(place);
+    if (taken.length === looks.length) taken = [];
+    const place = freePlace(hashOf(name) % looks.length, looks, taken);
+    taken.push(place);
     places.set(name, place);
   }
   return places;
+}
+
+function freePlace(first, looks, taken) {
+  for (let apart = APART.most; ; apart -= APART.step) {
+    for (let i = 0, place = first; i < looks.length; i++, place = (place + 5) % looks.length) {
+      const isFree = taken.every((other) => other !== place
+        && Math.hypot(...looks[place].map((value, axis) => value - looks[other][axis])) >= apart);
+      if (isFree) return place;
+    }
+  }
+}
+
+/** OKLab of a place: distances there are how different colours look. */
+function labOf(scheme, place) {
+  const [lightness, chroma] = SHADES[scheme][Math.floor(place / HUES)];
+  const hue = (place % HUES) * (2 * Math.PI / HUES) + 0.35;
+  return [lightness, chroma * Math.cos(hue), chroma * Math.sin(hue)];
 }
 
 function hashOf(name) {
@@ -28,12 +49,7 @@ function hashOf(name) {
 function makePalette(events, dark) {
   const places = placeNames(events.map((event) => event.name));
   const back = dark ? [20, 23, 27] : [255, 255, 255];
-  const shades = SHADES[dark ? "dark" : "light"];
-  const colours = events.map((event) => {
-    const place = places.get(event.name);
-    const [lightness, chroma] = shades[Math.floor(place / HUES)];
-    return toRgb(lightness, chroma, (place % HUES) * (2 * Math.PI / HUES) + 0.35);
-  });
+  const colours = events.map((event) => toRgb(labOf(dark ? "dark" : "light", places.get(event.name))));
   const faded = colours.map((rgb) => mix(rgb, back, 0.78));
   const edges = colours.map((rgb) => mix(rgb, dark ? [0, 0, 0] : [60, 60, 70], 0.45));
   return {
@@ -44,10 +60,8 @@ function makePalette(events, dark) {
   };
 }
 
-/** OKLCH to sRGB: equal lightness looks equally light in every hue. */
-function toRgb(lightness, chroma, hue) {
-  const a = chroma * Math.cos(hue);
-  const b = chroma * Math.sin(hue);
+/** OKLab to sRGB: equal lightness looks equally light in every hue. */
+function toRgb([lightness, a, b]) {
   const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
   const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;

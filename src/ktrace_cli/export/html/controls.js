@@ -1,6 +1,7 @@
 // Mouse, wheel, keys and the controls above the picture.
 
 const MOST_OPTIONS = 2000;
+const TIP_STEP = 2; // px: browsers send moves that are none, and hands tremble
 const NOTHING = { kind: "", row: -1 };
 
 function setTime(app, t0, t1) {
@@ -116,6 +117,7 @@ function bindPointer(app) {
 
 function onWheel(app, event) {
   event.preventDefault();
+  app.holdTip();
   const scale = event.deltaMode === 1 ? 20 : event.deltaMode === 2 ? 400 : 1;
   const [dx, dy] = [event.deltaX * scale, event.deltaY * scale];
   const { x } = pointerAt(app, event);
@@ -140,6 +142,8 @@ function onMove(app, event) {
   const { drag, view } = app;
   const at = pointerAt(app, event);
   app.pointer = at;
+  if (drag && drag.moved) app.holdTip();
+  else if (app.tipHeld && Math.hypot(at.x - app.tipHeld.x, at.y - app.tipHeld.y) > TIP_STEP) app.tipHeld = null;
   if (!drag) {
     app.under = hitTest(app, at.x, at.y);
     view.overlay.style.cursor = app.under ? "pointer" : at.y < view.ruler ? "col-resize" : "default";
@@ -231,11 +235,17 @@ function bindKeys(app) {
     const action = KEYS[event.key.toLowerCase()];
     if (!action || (event.target.matches("button") && event.key.length > 1 && event.key !== "Escape")) return;
     event.preventDefault();
+    app.holdTip();
     action(app);
   });
-  app.searchBox.addEventListener("input", () => app.lookFor(app.searchBox.value));
+  app.searchBox.addEventListener("input", () => {
+    app.holdTip();
+    app.lookFor(app.searchBox.value);
+  });
   app.searchBox.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") app.stepHit(event.shiftKey ? -1 : 1);
+    if (event.key !== "Enter") return;
+    app.holdTip();
+    app.stepHit(event.shiftKey ? -1 : 1);
   });
 }
 

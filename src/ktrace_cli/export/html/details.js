@@ -60,7 +60,7 @@ function describeSlice(app, row) {
   const parent = parentOf(recording, row);
   const lane = slices.lane[row] ? tables.lanes[slices.lane[row]] : "";
   return titled([chip(app, slices.event[row]), event.name], [
-    ["duration", timeAndCycles(bothTimes(slices.ns[row]), slices.ticks[row])],
+    ["duration", lengthText(slices.ns[row], slices.ticks[row], slices.flags[row])],
     ["begin", `${exactTime(waves.begin[wave] + slices.begin[row])}`],
     ["in its wave", timeAndCycles(exactTime(slices.begin[row]), slices.beginTicks[row])],
     ["payload", valuesText(payloads(recording, slices, row))],
@@ -86,12 +86,30 @@ function describeMark(app, row) {
   ]);
 }
 
+/** An unfinished wave of an unfinished dispatch lasts until that was written, and so do its ranges. */
+function waveLength({ recording }, wave) {
+  const { waves, tables } = recording;
+  const isUnfinished = waves.flags[wave] & 1;
+  const isRunning = isUnfinished && tables.dispatches[waves.dispatch[wave]].unfinished;
+  return lengthText(waves.ns[wave], waves.ticks[wave], isRunning ? RUNNING : isUnfinished ? UNCLOSED : 0);
+}
+
+/** The tip must not hide what surrounds a wave: all else is told after a click. */
+function waveInALine(app, wave) {
+  const { recording } = app;
+  const { waves, tables } = recording;
+  const several = tables.dispatches.length > 1 ? `${tables.dispatches[waves.dispatch[wave]].number} · ` : "";
+  const text = `${several}${waveLabel(recording, wave)} of workgroup ${groupLabel(recording, wave)}`;
+  const length = `${waves.flags[wave] & 1 ? "at least " : ""}${roughTime(waves.ns[wave])}`;
+  return element("p", { className: "line" }, `${text} · ${length}`);
+}
+
 function describeWave(app, wave) {
   const { recording } = app;
   const { waves } = recording;
   const lost = [["dropped", waves.dropped[wave]], ["overwritten", waves.overwritten[wave]]];
   return titled([waveLabel(recording, wave)], [
-    ["duration", timeAndCycles(bothTimes(waves.ns[wave]), waves.ticks[wave])],
+    ["duration", waveLength(app, wave)],
     ["begin", exactTime(waves.begin[wave])],
     ...placePairs(app, wave).slice(1),
     ["workgroup", groupLabel(recording, wave)],
@@ -137,9 +155,9 @@ function describeRow(app, row) {
 
 function showTip(app) {
   const { tip, under, pointer, view } = app;
-  tip.hidden = !under || app.drag !== null;
+  tip.hidden = !under || app.drag !== null || app.tipHeld !== null;
   if (tip.hidden) return;
-  tip.replaceChildren(...describeThing(app, under));
+  tip.replaceChildren(...(under.kind === "wave" ? [waveInALine(app, under.row)] : describeThing(app, under)));
   const [width, height] = [tip.offsetWidth, tip.offsetHeight];
   const left = pointer.x + 18 + width > view.width ? Math.max(4, pointer.x - width - 14) : pointer.x + 18;
   const top = pointer.y + 18 + height > view.height ? Math.max(4, pointer.y - height - 12) : pointer.y + 18;
@@ -168,6 +186,7 @@ function describePhase(app, slice) {
   const found = histogram(recording, app.list.waves, slice, bars);
   if (!found) return [];
   const { name } = recording.events[recording.slices.event[slice]];
+  const isEndless = recording.slices.flags[slice] & ENDLESS;
   const ratio = found.mean ? (recording.slices.ns[slice] / found.mean).toFixed(2) : "1.00";
   const canvas = element("canvas", { width: 2 * 6 * bars, height: 88 });
   canvas.style.width = "100%";
@@ -176,12 +195,14 @@ function describePhase(app, slice) {
   return [
     element("h2", {}, `${name}: ${grouped(found.count)} shown `),
     facts([
-      ["this one", `${ratio} × the mean; longer than ${grouped(found.below)} of them`],
+      ["this one", isEndless ? "" : `${ratio} × the mean; longer than ${grouped(found.below)} of them`],
       ["mean", roughTime(found.mean)],
       ["min, max", `${exactTime(found.min)}, ${exactTime(found.max)}`],
     ]),
     canvas,
-    element("small", { textContent: "lengths from min to max, each bar a ratio; the dark bar holds this one" }),
+    element("small", {
+      textContent: `lengths from min to max, each bar a ratio${isEndless ? "" : "; the dark bar holds this one"}`,
+    }),
   ];
 }
 
@@ -199,6 +220,7 @@ function paintHistogram({ colours }, canvas, { counts, own }) {
   context.fillRect(0, canvas.height - 1, canvas.width, 1);
 }
 
+const SELF = "without what nests inside; shares of it count no time twice on a wave's own lane";
 const TABLE_COLUMNS = [
   { key: "name", label: "phase", text: (row) => row.name },
   { key: "kernel", label: "kernel", text: (row) => row.kernel, when: (all) => all.kernels > 1 },
@@ -206,17 +228,27 @@ const TABLE_COLUMNS = [
   { key: "lane", label: "lane", text: (row) => row.lane, when: (all) => all.rows.some((row) => row.lane) },
   { key: "count", label: "count", text: (row) => grouped(row.count), isNumber: true },
   { key: "total", label: "total", text: (row) => exactTime(row.total), isNumber: true },
+  { key: "self", label: "self", text: (row) => exactTime(row.self), isNumber: true, title: SELF },
   { key: "inRange", label: "in selection", text: (row) => exactTime(row.inRange), isNumber: true,
     when: (all) => all.range },
-  { key: "share", label: "share of wave time", text: (row) => `${(100 * row.share).toFixed(1)} %`, isNumber: true },
+  { key: "share", label: "share of wave time", text: (row) => percent(row.share), isNumber: true,
+    title: "what nests inside counts for both" },
+  { key: "selfShare", label: "share of self", text: (row) => percent(row.selfShare), isNumber: true, title: SELF },
   { key: "mean", label: "mean", text: (row) => meanText(row.mean), isNumber: true },
   { key: "min", label: "min", text: (row) => exactTime(row.min), isNumber: true },
+  { key: "p50", label: "p50", text: (row) => exactTime(row.p50), isNumber: true },
+  { key: "p99", label: "p99", text: (row) => exactTime(row.p99), isNumber: true },
   { key: "max", label: "max", text: (row) => exactTime(row.max), isNumber: true },
   { key: "unclosed", label: "no end", text: (row) => grouped(row.unclosed), isNumber: true,
     when: (all) => all.rows.some((row) => row.unclosed) },
-  { key: "running", label: "still running", text: (row) => grouped(row.running), isNumber: true,
-    when: (all) => all.rows.some((row) => row.running) },
+  { key: "open", label: "open", text: (row) => grouped(row.open), isNumber: true,
+    title: "had not ended when it was recorded, or its wave had no room for the end; in no other number",
+    when: (all) => all.rows.some((row) => row.open) },
 ];
+
+function percent(share) {
+  return `${(100 * share).toFixed(1)} %`;
+}
 
 function meanText(mean) {
   return `${mean.toLocaleString("en-US", { maximumFractionDigits: 1 })} ${timeUnit}`;
@@ -273,10 +305,10 @@ function caption(app, found, name) {
   return made;
 }
 
-function headCell(app, { key, label, isNumber }) {
+function headCell(app, { key, label, isNumber, title = "" }) {
   const isSorted = app.sort.key === key;
   const arrow = isSorted ? (app.sort.sign > 0 ? " ▴" : " ▾") : "";
-  const button = element("button", { textContent: label + arrow });
+  const button = element("button", { textContent: label + arrow, title });
   button.addEventListener("click", () => {
     app.sort = { key, sign: isSorted ? -app.sort.sign : isNumber ? -1 : 1 };
     showTable(app);
@@ -289,7 +321,8 @@ function headCell(app, { key, label, isNumber }) {
 function bodyRow(app, columns, row) {
   const cells = columns.map((column) => {
     if (column.key === "name") return nameCell(app, row);
-    const isKnown = !row.isMark || column.key === "count" || column.key === "kind";
+    const always = ["count", "kind", "kernel", "lane", "open"];
+    const isKnown = row.isMark ? ["count", "kind"].includes(column.key) : row.count || always.includes(column.key);
     return element("td", { className: column.isNumber ? "number" : "", textContent: isKnown ? column.text(row) : "" });
   });
   return element("tr", {}, ...cells);

@@ -3,6 +3,7 @@
 const app = {
   scope: { mode: "groups", dispatch: -1, group: "", compact: false },
   chosen: NOTHING, under: null, pointer: null, drag: null, range: null,
+  tipHeld: null, // where the pointer was when something else than it moved: no tip until it moves
   sort: { key: "total", sign: -1 },
   search: { text: "", hits: null, count: 0, hit: null },
 };
@@ -32,6 +33,11 @@ Object.assign(app, {
       paintOverlay(app);
       showTip(app);
     });
+  },
+
+  holdTip() {
+    app.tipHeld = app.pointer;
+    app.tip.hidden = true;
   },
 
   zoomPoint() {

@@ -270,8 +270,9 @@ function paintBoxes(app, { context, boxes }) {
     const room = left + width - x - 3;
     const used = paintText(app, context, name, x, place.y + place.height / 2 + 0.5, room);
     if (used && room - used > 62) {
+      const atLeast = flags[row] & (UNCLOSED | RUNNING) ? "≥ " : "";
       context.globalAlpha = 0.8;
-      paintText(app, context, roughTime(ns[row]), x + used + 8, place.y + place.height / 2 + 0.5, room - used - 8);
+      paintText(app, context, atLeast + roughTime(ns[row]), x + used + 8, place.y + place.height / 2 + 0.5, room - used - 8);
       context.globalAlpha = 1;
     }
   }

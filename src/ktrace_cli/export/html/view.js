@@ -1,6 +1,7 @@
 // Where time and rows are on the screen, the ruler, and the names at the left.
 
 const RULER = 38;
+const CAPTION = 13; // the height of a workgroup's name beside compact rows
 const OVERVIEW = 9; // the bar in the ruler that shows which part of the time is in view
 
 class View {
@@ -121,19 +122,23 @@ function paintOver(app, context, row, indent, y, middle) {
   if (note) paintText(app, context, note, left, middle, view.gutter - left - 4);
 }
 
-/** Compact rows are too thin for names: their workgroups have one, where there is room. */
+/**
+ * Compact rows are too thin for names: their workgroups have one, where there is room. It stays below
+ * the sticky head for as long as its rows have room for it; then they take it along.
+ */
 function paintCaptions({ view, colours, list }, { context, shown }) {
-  let bottom = -Infinity;
-  for (const { caption, index } of shown) {
-    if (!caption) continue;
-    const first = list.rows[caption.first];
-    const y = Math.max(screenY(view, first.y), view.ruler + HEAD);
-    const room = screenY(view, first.y) + caption.waves * COMPACT - y;
-    if (y < bottom || (room < 12 && caption.waves * COMPACT >= 12 && index > caption.first)) continue;
-    bottom = y + 13;
+  let [bottom, last] = [-Infinity, null];
+  for (const { caption } of shown) {
+    if (!caption || caption === last) continue;
+    last = caption;
+    const top = screenY(view, list.rows[caption.first].y);
+    const height = caption.waves * COMPACT;
+    const y = Math.max(top, Math.min(view.ruler + HEAD, top + height - CAPTION));
+    if (y < bottom) continue;
+    bottom = y + CAPTION;
     context.fillStyle = colours.muted;
     const width = Math.min(view.textWidth(caption.text), view.gutter - 20);
-    context.fillText(caption.text, 14, y + Math.min(9, (caption.waves * COMPACT) / 2), width + 1);
+    context.fillText(caption.text, 14, y + Math.min(9, height / 2), width + 1);
   }
 }
 
@@ -162,16 +167,18 @@ function paintRuler(app, { context }) {
   const step = niceStep(view.perPixel * 110);
   const largest = Math.max(Math.abs(view.t0), Math.abs(view.t1));
   const minor = step / 5;
-  for (let i = Math.ceil(view.t0 / minor); i * minor <= view.t1; i++) {
+  for (let i = Math.ceil(view.t0 / minor), labelled = view.gutter; i * minor <= view.t1; i++) {
     const x = Math.round(view.x(i * minor));
     if (x < view.gutter) continue;
     const isMajor = i % 5 === 0;
     context.fillStyle = isMajor ? colours.muted : colours.line;
     context.fillRect(x, view.ruler - (isMajor ? 9 : 5), 1, isMajor ? 8 : 4);
-    if (isMajor) {
-      context.fillStyle = colours.muted;
-      context.fillText(axisTime(i * minor || 0, step, largest), x + 4, view.ruler - 15);
-    }
+    if (!isMajor) continue;
+    const text = axisTime(i * minor || 0, step, largest);
+    const left = Math.min(x + 4, view.width - view.textWidth(text) - 2); // the last one is not cut
+    if (left < labelled) continue;
+    labelled = left + view.textWidth(text) + 4;
+    context.fillText(text, left, view.ruler - 15);
   }
   context.fillStyle = colours.panel;
   context.fillRect(0, 0, view.gutter, view.ruler - 1);

@@ -15,6 +15,10 @@ const SLICE_FLAGS = [
   [16, "running", "its dispatch was still running: shown up to the last known time"],
 ];
 
+const UNCLOSED = 1;
+const RUNNING = 16;
+const ENDLESS = 2 | RUNNING; // nobody knows how long it is: in no number of its phase
+
 const WAVE_FLAGS = [
   [1, "unfinished", "it never wrote its end"],
   [4, "dropped", "its region was full"],
@@ -65,6 +69,13 @@ function bothTimes(time) {
 /** A time and its cycles, if these are not the same thing. */
 function timeAndCycles(text, cycles) {
   return timeUnit === "ns" ? `${text} · ${counted(cycles, "cycle")}` : text;
+}
+
+/** How long a range is. One that was running has read no clock since: it has no cycles to tell. */
+function lengthText(ns, ticks, flags) {
+  if (flags & RUNNING) return `at least ${bothTimes(ns)} (unfinished)`;
+  const text = timeAndCycles(bothTimes(ns), ticks);
+  return flags & UNCLOSED ? `at least ${text} (no end)` : text;
 }
 
 /** A label of the ruler, with the digits that tell it from its neighbours, which are a step away. */
