@@ -277,6 +277,20 @@ def test_a_part_of_the_time_can_be_shown(chromium: Any, timeline: Timeline, tmp_
     opened = open_page(chromium, part, tmp_path)
 
     assert_rows_read(opened, part)
+    heads = [
+        "phase",
+        "kind",
+        "lane",
+        "count",
+        "total ▾",
+        "share",
+        "mean",
+        "min",
+        "p50",
+        "p99",
+        "max",
+    ]
+    assert opened.table()[0] == heads
     assert opened.problems == []
 
 

@@ -22,8 +22,13 @@ _TO_LAB = np.array(
 
 
 def distance(one: Sequence[int], other: Sequence[int]) -> float:
-    """Return how far two colours of red, green and blue (0 to 255) are apart; black to white is 1."""
+    """Return how far two colours, in red, green and blue to 255, are apart; black to white is 1."""
     return dist(_lab(one), _lab(other))
+
+
+def tint_distance(one: Sequence[int], other: Sequence[int]) -> float:
+    """Return how far two colours are apart but for how light they are."""
+    return dist(_lab(one)[1:], _lab(other)[1:])
 
 
 def _lab(rgb: Sequence[int]) -> list[float]:

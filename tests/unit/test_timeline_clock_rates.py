@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from ktrace_cli.analysis.quality import judge
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.model import WAVE, Timeline, WaveFlag
 from ktrace_cli.timeline.clock import ANCHOR, ClockMap, fit_clock
@@ -232,6 +233,7 @@ def test_readings_far_off_their_line_are_a_loss(tmp_path: Path) -> None:
     assert set(losses(timeline)) == {"misfit_waves"}
     assert 5 <= losses(timeline)["misfit_waves"] <= 10
     assert "off their clock's line by more than 10 ticks" in timeline.losses.sentences()[0]
+    assert not judge(timeline, 0.0).is_complete
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +39,8 @@ _MOMENT = np.dtype(
 _ROWS_BETWEEN_MERGES = 1_000_000
 
 
-class _Moment(NamedTuple):
+@dataclass(frozen=True)
+class _Moment:
     """A row of _MOMENT."""
 
     key: int

@@ -118,7 +118,8 @@ def _is_in_part(waves: Columns, dispatches: Columns, workgroup: Ints) -> Flags:
     How many occurrences its other waves had is not known, so that no arrow would be certain.
     """
     is_filtered = (dispatches["flags"] & DispatchFlag.FILTERED) != 0
-    return is_filtered[waves["dispatch"]] & _is_short(waves, dispatches, workgroup)
+    is_in_part = is_filtered[waves["dispatch"]] & _is_short(waves, dispatches, workgroup)
+    return np.asarray(is_in_part, np.bool_)
 
 
 def _is_certain(waves: Columns, dispatches: Columns, workgroup: Ints) -> Flags:

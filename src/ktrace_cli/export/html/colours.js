@@ -3,7 +3,8 @@
 
 const HUES = 12;
 const SHADES = { light: [[0.86, 0.1], [0.7, 0.13]], dark: [[0.4, 0.09], [0.55, 0.12]] };
-const APART = { most: 0.16, step: 0.02 };
+const APART = { most: 0.2, step: 0.02 };
+const SHADE = 0.35; // what lightness counts: two shades of one hue are hard to tell apart in a picture
 
 /**
  * A place on the colour wheel for each name: the one that it hashes to, unless that looks like the
@@ -11,7 +12,10 @@ const APART = { most: 0.16, step: 0.02 };
  */
 function placeNames(names) {
   const places = new Map();
-  const looks = Array.from({ length: 2 * HUES }, (_, place) => labOf("light", place));
+  const looks = Array.from({ length: 2 * HUES }, (_, place) => {
+    const [lightness, a, b] = labOf("light", place);
+    return [SHADE * lightness, a, b];
+  });
   let taken = [];
   for (const name of [...new Set(names)].sort()) {
     if (taken.length === looks.length) taken = [];

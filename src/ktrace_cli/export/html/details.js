@@ -68,7 +68,7 @@ function describeSlice(app, row) {
     ["inside", parent < 0 ? "" : events[slices.event[parent]].name],
     ...placePairs(app, wave),
     ["source", sourceText(event)],
-  ], flagsInWords(slices.flags[row], SLICE_FLAGS));
+  ], flagsInWords(slices.flags[row] & RUNNING ? slices.flags[row] & ~UNCLOSED : slices.flags[row], SLICE_FLAGS));
 }
 
 function describeMark(app, row) {
@@ -220,20 +220,25 @@ function paintHistogram({ colours }, canvas, { counts, own }) {
   context.fillRect(0, canvas.height - 1, canvas.width, 1);
 }
 
-const SELF = "without what nests inside; shares of it count no time twice on a wave's own lane";
+const SELF = "without what nests inside: on a wave's own lane no time counts twice";
 const TABLE_COLUMNS = [
   { key: "name", label: "phase", text: (row) => row.name },
   { key: "kernel", label: "kernel", text: (row) => row.kernel, when: (all) => all.kernels > 1 },
   { key: "kind", label: "kind", text: (row) => row.kind },
   { key: "lane", label: "lane", text: (row) => row.lane, when: (all) => all.rows.some((row) => row.lane) },
   { key: "count", label: "count", text: (row) => grouped(row.count), isNumber: true },
+  { key: "open", label: "open", text: (row) => grouped(row.open), isNumber: true,
+    title: "had not ended when it was recorded, or its wave had no room for the end; in no other number",
+    when: (all) => all.rows.some((row) => row.open) },
   { key: "total", label: "total", text: (row) => exactTime(row.total), isNumber: true },
-  { key: "self", label: "self", text: (row) => exactTime(row.self), isNumber: true, title: SELF },
+  { key: "self", label: "self", text: (row) => exactTime(row.self), isNumber: true, title: SELF,
+    when: (all) => all.hasSelf },
   { key: "inRange", label: "in selection", text: (row) => exactTime(row.inRange), isNumber: true,
     when: (all) => all.range },
-  { key: "share", label: "share of wave time", text: (row) => percent(row.share), isNumber: true,
-    title: "what nests inside counts for both" },
-  { key: "selfShare", label: "share of self", text: (row) => percent(row.selfShare), isNumber: true, title: SELF },
+  { key: "share", label: "share", text: (row) => percent(row.share), isNumber: true,
+    title: "of the time of all waves; what nests inside counts for both" },
+  { key: "selfShare", label: "self share", text: (row) => percent(row.selfShare), isNumber: true, title: SELF,
+    when: (all) => all.hasSelf },
   { key: "mean", label: "mean", text: (row) => meanText(row.mean), isNumber: true },
   { key: "min", label: "min", text: (row) => exactTime(row.min), isNumber: true },
   { key: "p50", label: "p50", text: (row) => exactTime(row.p50), isNumber: true },
@@ -241,9 +246,6 @@ const TABLE_COLUMNS = [
   { key: "max", label: "max", text: (row) => exactTime(row.max), isNumber: true },
   { key: "unclosed", label: "no end", text: (row) => grouped(row.unclosed), isNumber: true,
     when: (all) => all.rows.some((row) => row.unclosed) },
-  { key: "open", label: "open", text: (row) => grouped(row.open), isNumber: true,
-    title: "had not ended when it was recorded, or its wave had no room for the end; in no other number",
-    when: (all) => all.rows.some((row) => row.open) },
 ];
 
 function percent(share) {
@@ -270,7 +272,9 @@ function showTable(app) {
   const { waves, name } = tableWaves(app);
   const found = phaseStatistics(app.recording, waves, app.range);
   app.statistics = found;
-  const all = { ...found, range: app.range, kernels: new Set(found.rows.map((row) => row.kernel)).size };
+  const kernels = new Set(found.rows.map((row) => row.kernel)).size;
+  // What nests in a range may lie outside of the window of time that the page was made of.
+  const all = { ...found, range: app.range, kernels, hasSelf: !app.recording.tables.is_window };
   const columns = TABLE_COLUMNS.filter(({ when }) => !when || when(all));
   const { key, sign } = app.sort;
   found.rows.sort((a, b) => {

@@ -48,7 +48,9 @@ function addSlices(slices, span, sums) {
   const { first, stop, keys, kernel, from, to } = span;
   const around = []; // what the slices around the next one count for, by their depth
   for (let row = first; row < stop; row++) {
-    const [start, length, level] = [begin[row], ns[row], depth[row]];
+    const start = begin[row];
+    const length = ns[row];
+    const level = depth[row];
     const inside = Math.max(0, Math.min(to, start + length) - Math.max(from, start));
     const outer = level && row > first && lane[row] === lane[row - 1] ? around[level - 1] : -1;
     if (outer >= 0) {
@@ -96,7 +98,8 @@ function nthLeast(values, low, high, n) {
   while (high - low > 1) {
     const [a, b, c] = [values[low], values[(low + high) >>> 1], values[high - 1]];
     const pivot = Math.max(Math.min(a, b), Math.min(Math.max(a, b), c));
-    let [left, right] = [low, high - 1];
+    let left = low;
+    let right = high - 1;
     while (left <= right) {
       while (values[left] < pivot) left++;
       while (values[right] > pivot) right--;

@@ -34,6 +34,7 @@ def describe(timeline: Timeline, zero: int, notes: Sequence[str]) -> dict[str, A
         "unit": timeline.unit,
         "zero": str(zero),
         "command": shlex.join(process.arguments) if process else "",
+        "is_window": timeline.is_window,
         "launches": timeline.launches,
         "losses": timeline.losses.sentences(),
         "notes": [*notes, *_notes(timeline)],
