@@ -98,7 +98,9 @@ def test_run_says_what_its_page_shows(demo: Path, tmp_path: Path) -> None:
     assert without_size(done.stderr.strip()) in without_size(shown("docs/reference/cli-run.md"))
 
 
-@pytest.mark.parametrize("name", ["cli-summary", "cli-decode", "cli-inspect", "cli-merge", "cli-view", "html"])
+@pytest.mark.parametrize(
+    "name", ["cli-summary", "cli-decode", "cli-inspect", "cli-merge", "cli-view", "html"]
+)
 def test_commands_print_what_their_page_shows(name: str, folder: Path) -> None:
     shown_here = examples(f"docs/reference/{name}.md")
 

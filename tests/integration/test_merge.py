@@ -130,8 +130,7 @@ def test_a_base_time_of_0_is_said_to_be_0(folder: Path) -> None:
 
     assert refused.returncode == 1
     assert said(refused)[1] == (
-        "  why: its times count from a moment that it does not name"
-        " (its baseTimeNanoseconds is 0)"
+        "  why: its times count from a moment that it does not name (its baseTimeNanoseconds is 0)"
     )
 
 

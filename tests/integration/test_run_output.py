@@ -25,7 +25,7 @@ def test_without_a_script_a_recording_is_called_like_the_program(
     ktrace: Ktrace, tmp_path: Path
 ) -> None:
     python, script, *arguments = map(str, saxpy())
-    code = f"import runpy, sys; sys.argv[0] = {script!r}; runpy.run_path({script!r}, None, '__main__')"
+    code = f"import runpy; runpy.run_path({script!r}, None, '__main__')"
 
     ktrace("run", "--", python, "-c", code, *arguments)
 

@@ -175,7 +175,7 @@ def test_the_perfetto_ui_is_served_offline_until_ctrl_c(recording: Path, tmp_pat
 
     assert address.startswith(f"/#!/?url=http://{urlsplit(shown.link).netloc}/")
     assert "/run.pftrace.gz&startupCommands=" in address
-    assert address.endswith(f"&visStart={HOST_EPOCH_NS + 268}&visEnd={HOST_EPOCH_NS + 4_081}")
+    assert address.endswith(f"&visStart={HOST_EPOCH_NS + 270}&visEnd={HOST_EPOCH_NS + 4_081}")
     assert (page[0], script[0]) == (200, 200)
     assert "Access-Control-Allow-Origin" not in headers
     assert content == recording.with_name("run.pftrace.gz").read_bytes()
@@ -320,7 +320,7 @@ def test_the_terminal_view_is_plain_text_in_a_pipe(recording: Path, ktrace: Ktra
         "",
         "m█ mma 90.8 %   o█ outer 2.5 %",
         "t█ tile 0.8 %",
-        "· outside phases 5.9 %",
+        "· outside phases 5.8 %",
         "a letter begins a phase; a block's height is its share of the column",
         "%: of the time of these waves, without phases that nest inside",
     ]

@@ -36,7 +36,7 @@ def ktrace(*arguments: object) -> Result:
 @pytest.mark.parametrize("force", [(), ("--force",)])
 @pytest.mark.parametrize(
     ("command", "options", "what"),
-    [("decode", ("-f", "csv"), "recording"), ("merge", (), "input")],
+    [("decode", ("-f", "csv"), "recording"), ("merge", (), "input"), ("baseline", (), "input")],
 )
 def test_the_file_that_is_read_is_never_written_to(
     recording: Path,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ktrace_cli.errors import UsageError
 from ktrace_cli.code_object.patterns import check_patterns
+from ktrace_cli.errors import UsageError
 from ktrace_cli.launch.filters import (
     check_memory,
     check_output,

@@ -64,9 +64,7 @@ def test_more_recordings_than_a_line_holds_are_merged_by_name(tmp_path: Path) ->
 
 def test_of_dispatches_without_an_end_the_summary_is_next(tmp_path: Path) -> None:
     process(tmp_path, 7, dispatches=1, bytes=10, output=b"/out/a.bin")
-    process(
-        tmp_path, 8, dispatches=1, bytes=10, output=b"/out/a b.bin", unfinished_dispatches=1
-    )
+    process(tmp_path, 8, dispatches=1, bytes=10, output=b"/out/a b.bin", unfinished_dispatches=1)
 
     line = result_line(result(tmp_path))
 

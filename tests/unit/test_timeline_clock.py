@@ -1,7 +1,7 @@
 """Inputs that users really have, group (d): clocks."""
 
-from dataclasses import replace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np

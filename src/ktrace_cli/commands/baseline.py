@@ -16,7 +16,7 @@ from ktrace_cli.analysis.compare.baseline_file import write_baseline
 from ktrace_cli.analysis.compare.profile import RunProfile
 from ktrace_cli.analysis.compare.sides import only_kernels
 from ktrace_cli.commands.comparing import KernelOption, UnitOption, list_files, load_runs, unit_of
-from ktrace_cli.export.output import compressed, open_output
+from ktrace_cli.export.output import check_place, compressed, open_output, refuse_inputs
 from ktrace_cli.units import counted
 
 _FEW_RUNS = 5
@@ -55,11 +55,13 @@ def baseline(
     Five runs or more tell how much runs differ although nothing has changed.
     """
     files = list_files(runs)
+    refuse_inputs(output, files, "input")
+    check_place(output, may_replace=force)
     loaded = load_runs(files, unit or unit_of(files))
     loaded = only_kernels(loaded, kernel) if kernel else loaded
     found = [run for profiles in loaded for run in profiles]
     check_runs(found, allow_loss=allow_loss)
-    packed = compressed if output.suffix == ".gz" else nullcontext
+    packed = compressed if output.suffix.lower() == ".gz" else nullcontext
     with open_output(output, may_replace=force) as out, packed(out) as stream:
         # Where a run lay when the baseline was made means nothing to who reads it.
         named = [replace(run, name=Path(run.name).name) for run in found]

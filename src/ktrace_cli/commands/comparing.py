@@ -26,7 +26,8 @@ KernelOption = Annotated[
         "--kernel",
         metavar="PATTERN",
         show_default=False,
-        help="Only kernels whose name matches this shell pattern; may be repeated.",
+        help="Only kernels whose name is like this: `gemm*`, or `/regular expression/`; may be"
+        " repeated.",
     ),
 ]
 UnitOption = Annotated[

@@ -41,7 +41,8 @@ KernelOption = Annotated[
     typer.Option(
         metavar="PATTERN",
         rich_help_panel=_PANEL,
-        help="Only kernels whose name matches this shell pattern; may be repeated.",
+        help="Only kernels whose name is like this: `gemm*`, or `/regular expression/`; may be"
+        " repeated.",
     ),
 ]
 DispatchOption = Annotated[

@@ -22,9 +22,9 @@ from ktrace_cli.launch.options import RunOptions
 from ktrace_cli.launch.periods import NANOSECONDS_BY_UNIT, milliseconds, periods_in_ns
 from ktrace_cli.launch.placeholders import facts_of_run, fill_in, unset_variable
 from ktrace_cli.launch.selection import check_regexes, iterations
-from ktrace_cli.wording import listed, nearest
 from ktrace_cli.places import parse_blocks, parse_numbers
 from ktrace_cli.units import parse_size
+from ktrace_cli.wording import listed, nearest
 
 FORMATS = ("bin", "pftrace")
 MODES = ("direct", "claim")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ktrace_cli.errors import UsageError
-from ktrace_cli.wording import listed, nearest
 from ktrace_cli.pytest_plugin.names import MARKER
 from ktrace_cli.units import parse_duration
+from ktrace_cli.wording import listed, nearest
 
 STATISTICS = ("max", "p99", "p95", "p90", "p50", "mean")
 CYCLES = "cycles"
