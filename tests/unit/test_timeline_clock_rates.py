@@ -343,3 +343,12 @@ def test_a_moved_wave_is_no_reason_to_doubt_the_clock(tmp_path: Path) -> None:
     assert timeline.waves["flags"][100] == WaveFlag.MOVED
     assert losses(timeline) == {"moved_waves": 1}
     assert set(timeline.slices["ns"].tolist()) == {190, 191}
+
+
+def test_a_wave_shorter_than_a_tick_has_an_unknown_rate_and_no_contradiction(
+    tmp_path: Path,
+) -> None:
+    timeline = decode([Wave(begin=21_000, end=21_007)], tmp_path)
+
+    assert losses(timeline) == {"unknown_core_clocks": 1}
+    assert len(timeline.waves) == 1

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ktrace_cli.timeline.clock_readings import PAIR_TICKS, Floats, Readings
+from ktrace_cli.timeline.clock_readings import FASTEST, PAIR_TICKS, Floats, Readings
 
-# Cycles per nanosecond of core clocks that there may be: 1 MHz and 100 GHz.
-_SLOWEST, _FASTEST = 0.001, 100.0
+_SLOWEST = 0.001  # cycles per nanosecond: no core clock is slower
 # From this length on all pairs tell the rate equally well.
 _WEIGHT_TICKS = 1_000
 
@@ -31,7 +30,7 @@ def rate_of(readings: Readings, waves: int, tick_ns: int) -> float:
 
 
 def _median_rate(cycles: Floats, length: Floats, tick_ns: int) -> float:
-    is_told = (length > 0) & (cycles >= _SLOWEST * length) & (cycles <= _FASTEST * length)
+    is_told = (length > 0) & (cycles >= _SLOWEST * length) & (cycles <= FASTEST * length)
     if not is_told.any():
         return 0.0
     weight = np.minimum(length[is_told], _WEIGHT_TICKS * tick_ns)

@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 
 # From idle to boost a core clock changes its rate by ten.
 MOST_RATES = 20
+FASTEST = 100.0
+"""Cycles per nanosecond: no core clock is faster."""
 # Both readings of a pair are cut to whole ticks of the reference clock.
 PAIR_TICKS = 2
 # Readings of one moment are no further apart: two instructions, one behind the other.
@@ -73,7 +75,8 @@ def find_contradicting(readings: Readings, waves: int, rate: Floats, slack_ns: I
     inverse = np.divide(1, rate, out=np.zeros(len(rate)), where=rate > 0)
     usual = cycles * inverse
     is_wrong = (length < usual / MOST_RATES - slack_ns) | (length > usual * MOST_RATES + slack_ns)
-    is_wrong |= (rate == 0) & (cycles > 0)
+    # Where no rate is known, a wave may still be shorter than a tick of the reference clock.
+    is_wrong |= (rate == 0) & (cycles > FASTEST * (np.maximum(length, 0) + slack_ns))
     result = np.zeros(waves, np.bool_)
     result[readings.wave[is_wrong & ~readings.is_begin]] = True
     return result
