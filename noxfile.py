@@ -100,7 +100,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check types."""
-    session.install("mypy>=1.11", "types-PyYAML", *dependencies())
+    session.install("mypy>=1.11", "types-PyYAML", "pytest>=8", *dependencies())
     session.run("mypy")
 
 
