@@ -90,7 +90,7 @@ def test_one_option_takes_tracing_out_of_a_project(package: Path, tmp_path: Path
 
 
 def test_a_project_that_asks_for_a_newer_ktrace_is_refused(package: Path, tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="(found is not|that is) compatible"):
+    with pytest.raises(AssertionError, match=r"(found is not|that is) compatible"):
         build(package, tmp_path, version="0.2")
 
 
