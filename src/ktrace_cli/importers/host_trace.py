@@ -5,14 +5,14 @@ Times are integer nanoseconds of the clock that the trace names. NONE (-1) means
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ktrace_cli.model import NONE, Columns
+from ktrace_cli.model.counts import count_of, counted, sentences
 
 
 class Clock(Enum):
@@ -85,89 +85,83 @@ class Argument:
     is_text: bool = False
 
 
-def _count(one: str, many: str) -> Any:
-    return field(default=0, metadata={"one": one, "many": many})
-
-
 @dataclass(frozen=True)
 class Repairs:
     """What of a file is missing, repaired or assumed. All counts; those above 0 are reported."""
 
-    malformed_rows: int = _count(
+    malformed_rows: int = count_of(
         "row cannot be read and is left out", "rows cannot be read and are left out"
     )
-    unescaped_quotes: int = _count(
+    unescaped_quotes: int = count_of(
         "name has quotes that are not escaped: taken as part of it",
         "names have quotes that are not escaped: taken as part of them",
     )
-    invalid_utf8: int = _count(
+    invalid_utf8: int = count_of(
         "byte is no UTF-8 and is shown as \N{REPLACEMENT CHARACTER}",
         "bytes are no UTF-8 and are shown as \N{REPLACEMENT CHARACTER}",
     )
-    json_numbers: int = _count(
+    json_numbers: int = count_of(
         "number that JSON does not have (NaN, Infinity) is read as none",
         "numbers that JSON does not have (NaN, Infinity) are read as none",
     )
-    json_commas: int = _count(
+    json_commas: int = count_of(
         "comma with nothing behind it is ignored", "commas with nothing behind them are ignored"
     )
-    json_controls: int = _count(
+    json_controls: int = count_of(
         "control character in a text is not escaped: taken as part of it",
         "control characters in texts are not escaped: taken as part of them",
     )
-    cut_off: int = _count(
+    cut_off: int = count_of(
         "file ends in the middle: it is read up to its last whole record",
         "files end in the middle: they are read up to their last whole record",
     )
-    no_times: int = _count("row has no time and is left out", "rows have no time and are left out")
-    swapped_times: int = _count(
+    no_times: int = count_of(
+        "row has no time and is left out", "rows have no time and are left out"
+    )
+    swapped_times: int = count_of(
         "row ends before it begins: its times are exchanged",
         "rows end before they begin: their times are exchanged",
     )
-    unclosed: int = _count(
+    unclosed: int = count_of(
         "slice has no end: it is shown as a mark", "slices have no end: they are shown as marks"
     )
-    stray_ends: int = _count(
+    stray_ends: int = count_of(
         "end has no begin and is left out", "ends have no begin and are left out"
     )
-    uncut_kernels: int = _count(
+    uncut_kernels: int = count_of(
         "kernel was cut where it overlaps another: its own times are shown",
         "kernels were cut where they overlap others: their own times are shown",
     )
-    doubled_registers: int = _count(
+    doubled_registers: int = count_of(
         "kernel of gfx950 has half of its VGPR count in the file: shown doubled",
         "kernels of gfx950 have half of their VGPR count in the file: shown doubled",
     )
-    unknown_devices: int = _count(
+    unknown_devices: int = count_of(
         "row names a device that no agent table tells of: its registers are shown as they are",
         "rows name devices that no agent table tells of: their registers are shown as they are",
     )
-    unknown_names: int = _count(
+    unknown_names: int = count_of(
         "row has no name in the file: it is called by its number",
         "rows have no name in the file: they are called by their numbers",
     )
-    loose_flows: int = _count(
+    loose_flows: int = count_of(
         "arrow has one end only and is left out", "arrows have one end only and are left out"
     )
-    recorder_losses: int = _count(
+    recorder_losses: int = count_of(
         "piece did not fit the recorder's buffer and is not in the file",
         "pieces did not fit the recorder's buffer and are not in the file",
     )
-    not_shown: int = _count(
+    not_shown: int = count_of(
         "record is of a kind that is not shown", "records are of kinds that are not shown"
     )
 
     def counted(self) -> dict[str, int]:
         """Return the counts above 0."""
-        return {f.name: v for f in fields(self) if (v := getattr(self, f.name))}
+        return counted(self)
 
     def sentences(self) -> list[str]:
         """Return one line of words for each count above 0."""
-        words = {f.name: f.metadata for f in fields(self)}
-        return [
-            f"{count:,} {words[name]['one' if count == 1 else 'many']}"
-            for name, count in self.counted().items()
-        ]
+        return sentences(self)
 
 
 @dataclass(frozen=True)

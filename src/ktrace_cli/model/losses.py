@@ -2,134 +2,131 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass
 
-
-def _count(one: str, many: str) -> Any:
-    return field(default=0, metadata={"one": one, "many": many})
+from ktrace_cli.model.counts import count_of, counted, sentences
 
 
 @dataclass(frozen=True)
 class Losses:
     """What is missing, repaired or assumed. All counts; every command reports those above 0."""
 
-    torn_bytes: int = _count(
+    torn_bytes: int = count_of(
         "byte at the file's end is no whole chunk", "bytes at the file's end are no whole chunk"
     )
-    skipped_bytes: int = _count("damaged byte was skipped", "damaged bytes were skipped")
-    damaged_chunks: int = _count("chunk failed its checksum", "chunks failed their checksum")
-    missing_chunks: int = _count("chunk is missing", "chunks are missing")
-    unknown_chunks: int = _count(
+    skipped_bytes: int = count_of("damaged byte was skipped", "damaged bytes were skipped")
+    damaged_chunks: int = count_of("chunk failed its checksum", "chunks failed their checksum")
+    missing_chunks: int = count_of("chunk is missing", "chunks are missing")
+    unknown_chunks: int = count_of(
         "chunk of an unknown type was skipped", "chunks of an unknown type were skipped"
     )
-    not_closed: int = _count(
+    not_closed: int = count_of(
         "recording was not closed, as its process ended by exec or a signal (as workers of a pool"
         " do), or the file was cut: what it holds is whole; whether there was more is not known",
         "recordings were not closed, as their processes ended by exec or a signal (as workers of a"
         " pool do), or the files were cut: what they hold is whole; whether there was more is not"
         " known",
     )
-    untraced_launches: int = _count(
+    untraced_launches: int = count_of(
         "launch of an annotated kernel was not traced",
         "launches of annotated kernels were not traced",
     )
-    unread_code_objects: int = _count(
+    unread_code_objects: int = count_of(
         "code object could not be read", "code objects could not be read"
     )
-    unreadable_dispatches: int = _count(
+    unreadable_dispatches: int = count_of(
         "dispatch could not be decoded", "dispatches could not be decoded"
     )
-    failed_dispatches: int = _count(
+    failed_dispatches: int = count_of(
         "dispatch ended with a HIP error", "dispatches ended with a HIP error"
     )
-    missing_waves: int = _count(
+    missing_waves: int = count_of(
         "wave has no record: it never began, or all slots were taken",
         "waves have no record: they never began, or all slots were taken",
     )
-    unfinished_dispatches: int = _count(
+    unfinished_dispatches: int = count_of(
         "dispatch was recorded without its end",
         "dispatches were recorded without their ends",
     )
-    unfinished_waves: int = _count("wave never reached its end", "waves never reached their end")
-    torn_waves: int = _count("wave has a damaged header", "waves have a damaged header")
-    clamped_waves: int = _count(
+    unfinished_waves: int = count_of("wave never reached its end", "waves never reached their end")
+    torn_waves: int = count_of("wave has a damaged header", "waves have a damaged header")
+    clamped_waves: int = count_of(
         "wave ended before its begin or its last word",
         "waves ended before their begin or their last word",
     )
-    moved_waves: int = _count(
+    moved_waves: int = count_of(
         "wave ended on other hardware than it began on: its clock may have changed",
         "waves ended on other hardware than they began on: their clocks may have changed",
     )
-    dropped_words: int = _count(
+    dropped_words: int = count_of(
         "word did not fit its wave's region", "words did not fit their wave's region"
     )
-    truncated_waves: int = _count("wave filled its region", "waves filled their region")
-    overwritten_words: int = _count(
+    truncated_waves: int = count_of("wave filled its region", "waves filled their region")
+    overwritten_words: int = count_of(
         "word was overwritten by a later one (`--full ring`)",
         "words were overwritten by later ones (`--full ring`)",
     )
-    overwritten_begins: int = _count(
+    overwritten_begins: int = count_of(
         "end has lost its begin, which was overwritten",
         "ends have lost their begin, which was overwritten",
     )
-    torn_words: int = _count("word is not readable", "words are not readable")
-    clamped_words: int = _count(
+    torn_words: int = count_of("word is not readable", "words are not readable")
+    clamped_words: int = count_of(
         "word has a time that contradicts those around it",
         "words have a time that contradicts those around them",
     )
-    unnamed_events: int = _count(
+    unnamed_events: int = count_of(
         "event has an id without a name", "events have an id without a name"
     )
-    unclosed_slices: int = _count("range has no end", "ranges have no end")
-    stray_ends: int = _count("end has no begin", "ends have no begin")
-    stray_values: int = _count("payload belongs to no event", "payloads belong to no event")
-    clamped_slices: int = _count(
+    unclosed_slices: int = count_of("range has no end", "ranges have no end")
+    stray_ends: int = count_of("end has no begin", "ends have no begin")
+    stray_values: int = count_of("payload belongs to no event", "payloads belong to no event")
+    clamped_slices: int = count_of(
         "range began before its wave or ended before its begin",
         "ranges began before their wave or ended before their begin",
     )
-    deep_slices: int = _count(
+    deep_slices: int = count_of(
         "range is in more than 65,535 others: it is shown on an `overlap` lane",
         "ranges are in more than 65,535 others: they are shown on `overlap` lanes",
     )
-    long_gaps: int = _count(
+    long_gaps: int = count_of(
         "gap is longer than the 32-bit clock can tell",
         "gaps are longer than the 32-bit clock can tell",
     )
-    out_of_window: int = _count(
+    out_of_window: int = count_of(
         "wave lies outside its dispatch's host times",
         "waves lie outside their dispatch's host times",
     )
-    unknown_core_clocks: int = _count(
+    unknown_core_clocks: int = count_of(
         "device has a core clock of unknown rate: all that its waves recorded is at their begin",
         "devices have core clocks of unknown rate: all that their waves recorded is at their begin",
     )
-    unfitted_waves: int = _count(
+    unfitted_waves: int = count_of(
         "wave has clock readings that contradict each other or its neighbours': they count for"
         " nothing, and its times are as its begin says",
         "waves have clock readings that contradict each other or their neighbours': they count for"
         " nothing, and their times are as their begins say",
     )
-    misfit_waves: int = _count(
+    misfit_waves: int = count_of(
         "wave has clock readings that are off their clock's line by more than 10 ticks of the"
         " reference clock: its times may be wrong by as much",
         "waves have clock readings that are off their clock's line by more than 10 ticks of the"
         " reference clock: their times may be wrong by as much",
     )
-    unmatched_edges: int = _count(
+    unmatched_edges: int = count_of(
         "end of an arrow has no other end", "ends of arrows have no other end"
     )
-    uncertain_edges: int = _count(
+    uncertain_edges: int = count_of(
         "end of an arrow is left out: its workgroup has lost waves or words, so that it is not"
         " known where the arrow leads",
         "ends of arrows are left out: their workgroups have lost waves or words, so that it is not"
         " known where these arrows lead",
     )
-    unknown_edges: int = _count(
+    unknown_edges: int = count_of(
         "edge joins nothing: no range has either of its names; `ktrace inspect` shows which",
         "edges join nothing: no range has their names; `ktrace inspect` shows which",
     )
-    backward_arrows: int = _count(
+    backward_arrows: int = count_of(
         "arrow would go back in time and is left out",
         "arrows would go back in time and are left out",
     )
@@ -143,12 +140,8 @@ class Losses:
 
     def counted(self) -> dict[str, int]:
         """Return the counts above 0, in order of the file, the launch, the wave, the word."""
-        return {f.name: v for f in fields(self) if (v := getattr(self, f.name))}
+        return counted(self)
 
     def sentences(self) -> list[str]:
         """Return one line of words for each count above 0."""
-        words = {f.name: f.metadata for f in fields(self)}
-        return [
-            f"{count:,} {words[name]['one' if count == 1 else 'many']}"
-            for name, count in self.counted().items()
-        ]
+        return sentences(self)
