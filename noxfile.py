@@ -125,9 +125,10 @@ def native(session: nox.Session) -> None:
 
 @nox.session
 def samples(session: nox.Session) -> None:
-    """Rebuild the samples' code objects: with hipcc if there is one, else ziglang or clang-19."""
+    """Rebuild the code objects of samples and selftest: with hipcc, else ziglang or clang-19."""
     session.install(*ziglang())
     session.run("python", "samples/build.py", *session.posargs)
+    session.run("python", "samples/build_selftest.py", *session.posargs)
 
 
 @nox.session
@@ -156,15 +157,17 @@ def try_wheel(session: nox.Session, built: Path, python: str, folder: Path) -> N
     shutil.rmtree(folder, ignore_errors=True)
     session.run(python, "-m", "venv", str(folder), external=True)
     environment = {"PATH": str(folder / "bin"), "PYTHONPATH": None}
-    ktrace = str(folder / "bin" / "ktrace")
+    ktrace, pip = (str(folder / "bin" / name) for name in ("ktrace", "pip"))
     recording = str(folder / "demo.bin")
     program = ("python", "samples/gemm/run.py")
     for command in (
-        (str(folder / "bin" / "pip"), "install", "--quiet", f"{built}[parquet]"),
+        (pip, "install", "--quiet", f"{built}[parquet,view]"),
+        (pip, "install", "--quiet", "--dry-run", f"{built}[flydsl]"),
         (ktrace, "run", "-o", recording, "--", *program),
         (ktrace, "decode", recording),
         (ktrace, "decode", recording, "-o", str(folder / "demo.parquet")),
         (ktrace, "summary", recording),
+        (ktrace, "report", recording, "-o", str(folder / "site"), "--baseline", recording),
         (ktrace, "config"),
     ):
         session.run(*command, env=environment, external=True)
@@ -201,3 +204,10 @@ def sanitize(session: nox.Session) -> None:
         )  # fmt: skip
         session.run("ninja", "-C", str(build), "ktrace_preload", "ktrace_reader")
         session.run("python", "tests/bench/sanitize.py", sanitizer, str(build))
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Feed the software device damaged code objects, random code and odd calls, under sanitizers."""
+    session.install("cmake>=3.20", "ninja")
+    session.run("python", "tests/fuzz/run.py", "--build", session.create_tmp(), *session.posargs)

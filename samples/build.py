@@ -13,9 +13,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ("saxpy", "gemm")
@@ -42,9 +43,18 @@ class Compiler:
     targets: tuple[str, ...]
 
 
+class Wanted(Protocol):
+    """One file to make: where from, relative to the repository, and where it is kept."""
+
+    target: str
+    traced: bool
+    source: str
+    path: str
+
+
 @dataclass(frozen=True)
 class CodeObject:
-    """One file to make."""
+    """A sample, for one target, with or without annotations."""
 
     sample: str
     target: str
@@ -94,7 +104,7 @@ def code_objects(targets: Sequence[str]) -> Iterator[CodeObject]:
             yield CodeObject(sample, target, traced=False)
 
 
-def build(compiler: Compiler, wanted: CodeObject, output: Path) -> None:
+def build(compiler: Compiler, wanted: Wanted, output: Path) -> None:
     """Compile `wanted` to the file `output`."""
     options = [*HIP_OPTIONS, f"-I{_ktrace_headers()}", f"--offload-arch={wanted.target}"]
     options += ["--offload-device-only", "--no-gpu-bundle-output"]
@@ -109,7 +119,7 @@ def build(compiler: Compiler, wanted: CodeObject, output: Path) -> None:
 
 
 def _build_in_steps(
-    compiler: Compiler, wanted: CodeObject, options: Sequence[str], output: Path
+    compiler: Compiler, wanted: Wanted, options: Sequence[str], output: Path
 ) -> None:
     # zig's clang cannot link for a GPU. The detour by assembly keeps the usual order of
     # optimisations; one by -emit-llvm would run them twice.
@@ -138,19 +148,19 @@ def _run(*command: str) -> None:
         raise BuildError(f"{' '.join(command)}\n{done.stderr.rstrip()}")
 
 
-def write_all(compiler: Compiler) -> None:
+def write_all(compiler: Compiler, objects: Iterable[Wanted]) -> None:
     """Replace the code objects in the repository."""
-    for wanted in code_objects(compiler.targets):
+    for wanted in objects:
         build(compiler, wanted, ROOT / wanted.path)
         (ROOT / wanted.path).chmod(0o644)  # the linker thinks it made a program
         print(f"{wanted.path}: {(ROOT / wanted.path).stat().st_size} bytes")
 
 
-def check_all(compiler: Compiler) -> bool:
+def check_all(compiler: Compiler, objects: Iterable[Wanted]) -> bool:
     """Compare the code objects in the repository with new ones; say each that differs."""
     same = True
     with tempfile.TemporaryDirectory() as scratch:
-        for wanted in code_objects(compiler.targets):
+        for wanted in objects:
             build(compiler, wanted, Path(scratch, wanted.path))
             verdict = _compare(ROOT / wanted.path, Path(scratch, wanted.path))
             same &= verdict == "same"
@@ -177,8 +187,10 @@ def compiler_of(code_object: Path) -> str:
     return "an unknown compiler"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Build the samples' code objects.")
+def main(
+    objects: Callable[[Sequence[str]], Iterable[Wanted]] = code_objects, whose: str = "the samples'"
+) -> int:
+    parser = argparse.ArgumentParser(description=f"Build {whose} code objects.")
     parser.add_argument("--compiler", choices=COMPILERS, help="default: the first that is here")
     parser.add_argument(
         "--check", action="store_true", help="compare only; status 1 if any differs"
@@ -189,10 +201,10 @@ def main() -> int:
         if set(compiler.targets) != set(TARGETS):
             print(f"{compiler.name} builds {', '.join(compiler.targets)} only", file=sys.stderr)
         if options.check:
-            return 0 if check_all(compiler) else 1
-        write_all(compiler)
+            return 0 if check_all(compiler, objects(compiler.targets)) else 1
+        write_all(compiler, objects(compiler.targets))
     except BuildError as error:
-        print(f"samples/build.py: {error}", file=sys.stderr)
+        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
         return 1
     return 0
 

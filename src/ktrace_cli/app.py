@@ -31,6 +31,7 @@ SUBCOMMANDS = {
     "summary": Subcommand("Show count and times of every phase of every kernel in RECORDING."),
     "diff": Subcommand("Tell whether phases of NEW are slower than those of BASE."),
     "baseline": Subcommand("Keep what RUNS measured, to compare later runs with."),
+    "report": Subcommand("Write pages on RUNS for CI to keep: summary, timeline, verdict."),
     "merge": Subcommand("Write recordings, and traces of other tools, as one Perfetto trace."),
     "view": Subcommand("Show FILE in the Perfetto UI, or in the terminal."),
     "inspect": Subcommand(
@@ -40,6 +41,7 @@ SUBCOMMANDS = {
         "Say what hinders tracing on this machine or in PROGRAM, and what to do.",
         takes_a_command_line=True,
     ),
+    "selftest": Subcommand("Check that ktrace works on a device, and measure what it costs there."),
     "config": Subcommand("Show what a compiler or CMake needs to build annotated kernels."),
 }
 

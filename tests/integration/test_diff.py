@@ -115,9 +115,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_commands_print_what_the_pages_show(folder: Path) -> None:
-    shown = examples("cli-baseline") + examples("cli-diff")
+    shown = examples("cli-baseline") + examples("cli-diff") + examples("cli-report")
 
-    assert len(shown) >= 5
+    assert len(shown) >= 7
     for line, output in shown:
         done = subprocess.run(
             [sys.executable, "-m", "ktrace_cli", *shlex.split(line)[1:]],

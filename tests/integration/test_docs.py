@@ -98,6 +98,19 @@ def test_run_says_what_its_page_shows(demo: Path, tmp_path: Path) -> None:
     assert without_size(done.stderr.strip()) in without_size(shown("docs/reference/cli-run.md"))
 
 
+def without_numbers(text: str) -> str:
+    """Leave out times of this computer and of the clock's model, and the columns they make."""
+    return " ".join(re.sub(r"-?\d[\d.,]*", "N", text).replace(": lost in noise", "").split())
+
+
+def test_selftest_prints_what_its_page_shows_but_for_numbers(tmp_path: Path) -> None:
+    ((line, output),) = examples("docs/reference/cli-selftest.md")
+
+    done = command(*shlex.split(line)[1:], cwd=tmp_path)
+
+    assert without_numbers(done.stdout + done.stderr) == without_numbers(output)
+
+
 @pytest.mark.parametrize(
     "name", ["cli-summary", "cli-decode", "cli-inspect", "cli-merge", "cli-view", "html"]
 )

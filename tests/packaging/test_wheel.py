@@ -24,6 +24,16 @@ VERSION = "0.1.0"
 WHEEL = f"ktrace-{VERSION}-py3-none-manylinux_2_17_x86_64.whl"
 NATIVE = ("libamdhip64.so.7", "libktrace_preload.so", "libktrace_reader.so")
 NEWEST_GLIBC = (2, 17)
+DATA = (
+    "analysis/compare/diff.schema.json",
+    "analysis/summary.schema.json",
+    "export/html/page.html",
+    "py.typed",
+    "report/style.css",
+    *(f"selftest/kernels/{name}.{target}.co"
+      for name in ("markers", "probes") for target in ("gfx90a", "gfx942", "gfx950")),
+    "selftest_file/selftest.schema.json",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +112,19 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: zipfile.ZipFile) -> No
 
     assert files
     assert files - set(wheel.namelist()) == set()
+
+
+@pytest.mark.parametrize("suffix", [".whl", ".tar.gz"])
+def test_wheel_and_sdist_hold_what_commands_read_besides_python(dist: Path, suffix: str) -> None:
+    (path,) = dist.glob(f"*{suffix}")
+    if suffix == ".whl":
+        with zipfile.ZipFile(path) as wheel:
+            names = set(wheel.namelist())
+    else:
+        with tarfile.open(path) as sdist:
+            names = {name.removeprefix(f"ktrace-{VERSION}/src/") for name in sdist.getnames()}
+
+    assert {f"ktrace_cli/{name}" for name in DATA} - names == set()
 
 
 @pytest.mark.parametrize("name", NATIVE)

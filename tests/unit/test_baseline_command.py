@@ -62,11 +62,24 @@ def test_a_baseline_is_told_with_its_noise(tmp_path: Path, runs: list[Path]) -> 
     assert second.endswith("% or less")
 
 
-def test_few_runs_say_little_of_noise(tmp_path: Path, runs: list[Path]) -> None:
-    result = ktrace("baseline", runs[0], "-o", tmp_path / "base.json")
+def test_few_runs_say_little_of_noise(tmp_path: Path) -> None:
+    run = record_run(tmp_path / "run.bin", Run(seed=1), HARDWARE)
+
+    result = ktrace("baseline", run, "-o", tmp_path / "base.json")
 
     assert result.stderr.splitlines()[1:] == [
         "ktrace: 5 runs or more tell better how much runs differ although nothing has changed"
+    ]
+
+
+def test_one_run_of_modelled_times_is_enough(tmp_path: Path) -> None:
+    run = record_run(tmp_path / "run.bin", Run(seed=1), On())
+
+    result = ktrace("baseline", run, "-o", tmp_path / "base.json")
+
+    assert result.stderr.splitlines()[1:] == [
+        "ktrace: times are modelled (software device): runs of the same code do not differ, so that"
+        " one is enough"
     ]
 
 

@@ -16,7 +16,7 @@ from rich.tree import Tree
 
 from ktrace_cli import console
 from ktrace_cli.analysis.report import Column, Table
-from ktrace_cli.commands.report import show_report
+from ktrace_cli.commands.terminal import show_report
 
 TABLE = Table(
     (Column("phase", is_number=False, is_name=True), Column("total"), Column("note", False)),

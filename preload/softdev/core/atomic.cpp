@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/half_float.hpp"
+
 namespace ktrace::softdev {
 
 namespace {
@@ -16,38 +18,6 @@ To bit_cast(From value) {
   return result;
 }
 
-float from_half(uint16_t half) {
-  const uint32_t sign = uint32_t{half & 0x8000u} << 16;
-  const uint32_t exponent = half >> 10 & 31u;
-  const uint32_t mantissa = half & 1023u;
-  if (exponent == 31) {
-    return bit_cast<float>(sign | 0x7f800000u | mantissa << 13);
-  }
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-    return sign ? -magnitude : magnitude;
-  }
-  return bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-}
-
-// Rounds to nearest even. The sum of two halves is exact in double, so this is the only rounding.
-uint16_t to_half(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) {
-    return static_cast<uint16_t>(sign | 0x7e00);
-  }
-  if (magnitude >= 65520.0) {  // rounds beyond the largest half
-    return static_cast<uint16_t>(sign | 0x7c00);
-  }
-  int exponent = magnitude == 0 ? -14 : std::ilogb(magnitude);
-  exponent = exponent < -14 ? -14 : exponent;
-  // Units of the last place; 1024 of them carry into the next exponent by themselves.
-  const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
-  const uint32_t biased = units < 1024 ? units : (static_cast<uint32_t>(exponent + 14) << 10) + units;
-  return static_cast<uint16_t>(sign | biased);
-}
-
 uint16_t to_bfloat(float value) {
   const uint32_t pattern = bit_cast<uint32_t>(value);
   if (std::isnan(value)) {
@@ -57,7 +27,8 @@ uint16_t to_bfloat(float value) {
 }
 
 uint16_t add_half(uint32_t a, uint32_t b) {
-  return to_half(double{from_half(static_cast<uint16_t>(a))} + from_half(static_cast<uint16_t>(b)));
+  return half_from_real(double{float_from_half(static_cast<uint16_t>(a))} +
+                        float_from_half(static_cast<uint16_t>(b)));
 }
 uint16_t add_bfloat(uint32_t a, uint32_t b) {
   return to_bfloat(bit_cast<float>(a << 16) + bit_cast<float>(b << 16));

@@ -140,6 +140,16 @@ class Loader {
   std::shared_ptr<CodeObject> m_object;
   std::map<std::string, Symbol> m_descriptors;
 
+  // Adds to what tables of one kind have in all. Those of a file do not overlap, so they fit into it: damaged
+  // headers that name one table a thousand times would take memory and time without end.
+  void add_to(uint64_t& total, uint64_t size, const char* what) const {
+    total += std::min<uint64_t>(size, uint64_t{m_file.size()} + 1);
+    if (total > m_file.size()) {
+      throw LoadError(std::string(what) + " overlap: together they have more bytes than the file, which has " +
+                      std::to_string(m_file.size()));
+    }
+  }
+
   uint8_t* mapped(uint64_t address, uint64_t size, const char* what) {
     if (address > m_object->m_size || size > m_object->m_size - address) {
       throw LoadError(std::string(what) + " at " + hexadecimal(address) +
@@ -149,10 +159,11 @@ class Loader {
   }
 
   void map_segments() {
-    uint64_t end = 0;
+    uint64_t end = 0, total = 0;
     for (const Elf64_Phdr& segment : m_file.segments) {
       if (segment.p_type == PT_LOAD) {
         m_file.bytes(segment.p_offset, segment.p_filesz, "a segment's bytes");
+        add_to(total, segment.p_filesz, "the segments");
         if (segment.p_vaddr > size_limit || segment.p_memsz > size_limit ||
             segment.p_filesz > segment.p_memsz) {
           throw LoadError("a segment claims " + std::to_string(segment.p_memsz) + " bytes at " +
@@ -180,6 +191,7 @@ class Loader {
   }
 
   void read_symbols() {
+    uint64_t total = 0, names = 0;
     for (const Elf64_Shdr& section : m_file.sections) {
       if (section.sh_type != SHT_DYNSYM && section.sh_type != SHT_SYMTAB) {
         continue;
@@ -189,9 +201,12 @@ class Loader {
                         std::to_string(m_file.sections.size()) + " sections");
       }
       const Elf64_Shdr& strings = m_file.sections[section.sh_link];
+      add_to(total, section.sh_size, "the symbol tables");
       for (const Elf64_Sym& symbol : m_file.read_table<Elf64_Sym>(
                section.sh_offset, section.sh_size / sizeof(Elf64_Sym), section.sh_entsize, "the symbols")) {
-        add_symbol(m_file.string(strings, symbol.st_name), symbol);
+        const std::string name = m_file.string(strings, symbol.st_name);
+        add_to(names, name.size() / 16, "the names of symbols");  // some share one string
+        add_symbol(name, symbol);
       }
     }
   }
@@ -199,6 +214,9 @@ class Loader {
   void add_symbol(const std::string& name, const Elf64_Sym& symbol) {
     if (name.empty() || symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE) {
       return;
+    }
+    if (!is_text(name)) {
+      throw LoadError("the name of a symbol holds a control character");
     }
     if (symbol.st_value > m_object->m_size || symbol.st_size > m_object->m_size - symbol.st_value) {
       throw LoadError("symbol `" + name + "` at " + hexadecimal(symbol.st_value) +
@@ -214,8 +232,13 @@ class Loader {
 
   // The dynamic section's own tables: sections may have been stripped.
   void relocate() {
+    bool is_done = false;
     for (const Elf64_Phdr& segment : m_file.segments) {
       if (segment.p_type == PT_DYNAMIC) {
+        if (is_done) {
+          throw LoadError("this code object has two dynamic sections");
+        }
+        is_done = true;
         relocate(m_file.read_table<Elf64_Dyn>(segment.p_offset, segment.p_filesz / sizeof(Elf64_Dyn),
                                               sizeof(Elf64_Dyn), "the dynamic section's entries"));
       }
@@ -231,6 +254,10 @@ class Loader {
       table = entry.d_tag == DT_RELA ? entry.d_un.d_ptr : table;
       size = entry.d_tag == DT_RELASZ ? entry.d_un.d_val : size;
       symbols = entry.d_tag == DT_SYMTAB ? entry.d_un.d_ptr : symbols;
+    }
+    if (size > m_file.size()) {
+      throw LoadError("the relocations have " + std::to_string(size) + " bytes in a file of " +
+                      std::to_string(m_file.size()));
     }
     for (uint64_t offset = 0; offset + sizeof(Elf64_Rela) <= size; offset += sizeof(Elf64_Rela)) {
       Elf64_Rela relocation;
@@ -280,8 +307,10 @@ class Loader {
 
   void read_kernels() {
     std::vector<Kernel> described;
+    uint64_t total = 0;
     for (const Elf64_Phdr& segment : m_file.segments) {
       if (segment.p_type == PT_NOTE) {
+        add_to(total, segment.p_filesz, "the notes");
         read_notes(segment, described);
       }
     }
@@ -384,9 +413,9 @@ std::shared_ptr<CodeObject> CodeObject::load(const void* image, size_t size, Mem
   return Loader(static_cast<const uint8_t*>(image), size, registry).load();
 }
 
-size_t CodeObject::elf_size(const void* image) {
+size_t CodeObject::elf_size(const void* image, size_t limit) {
   // A bare pointer: nothing but the process's own map says how far it is safe to read.
-  const uint64_t readable = readable_bytes(image);
+  const uint64_t readable = std::min<uint64_t>(readable_bytes(image), limit);
   Elf64_Ehdr header;
   if (readable < sizeof header || std::memcmp(image, ELFMAG, SELFMAG) != 0) {
     return 0;

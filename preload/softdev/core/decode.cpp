@@ -101,13 +101,17 @@ Inst decode(const uint32_t* words, size_t available, Arch arch) {
       case 0x38:
         decode_mubuf(inst, word, high);
         break;
+      case 0x3a:
+        decode_mtbuf(inst, word, high);
+        break;
       default:
-        inst.encoding = Encoding::unknown;  // MTBUF, MIMG, EXP, VINTRP: graphics
+        inst.encoding = Encoding::unknown;  // MIMG, EXP, VINTRP: graphics
     }
   }
   if (size_t{inst.size} > available * 4) {
     inst.encoding = Encoding::unknown;  // cut off by the end of the code
   }
+  inst.foreign = !exists_on(inst, arch);
   return inst;
 }
 

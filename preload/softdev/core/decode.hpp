@@ -16,5 +16,6 @@ Inst decode(const uint32_t* words, size_t available, Arch arch);
 
 // The mnemonic, or the encoding and opcode number if it has none that we know.
 std::string mnemonic(const Inst& inst);
+bool has_mnemonic(const Inst& inst);
 
 }  // namespace ktrace::softdev

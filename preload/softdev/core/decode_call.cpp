@@ -3,12 +3,11 @@
 #include <cstring>
 
 #include "core/decode.hpp"
+#include "core/decode_parts.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
 
 namespace ktrace::softdev {
-
-namespace {
 
 bool find_arch(const char* name, Arch& arch) {
   for (const Arch candidate : {Arch::gfx90a, Arch::gfx942, Arch::gfx950}) {
@@ -19,8 +18,6 @@ bool find_arch(const char* name, Arch& arch) {
   }
   return false;
 }
-
-}  // namespace
 
 // Decodes the instruction at `words`, of which `count` dwords may be read. Returns its size in bytes,
 // negative if it is none that the software device executes, and 0 for an unknown target or no words. `text`

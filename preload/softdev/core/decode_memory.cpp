@@ -50,9 +50,13 @@ void decode_smem(Inst& inst, uint32_t word, uint32_t high) {
 }
 
 void decode_ds(Inst& inst, uint32_t word, uint32_t high) {
-  const bool global_data_share = bits(word, 16, 16) != 0;
-  inst.encoding = global_data_share ? Encoding::unknown : Encoding::ds;
+  inst.encoding = Encoding::ds;
   inst.op = bits16(word, 24, 17);
+  inst.global_share = bits(word, 16, 16) != 0;
+  constexpr uint16_t first_gws = 152, last_gws = 157;
+  if (inst.global_share && (inst.op < first_gws || inst.op > last_gws)) {
+    inst.encoding = Encoding::unknown;  // the global data share, which these targets lack
+  }
   inst.imm = static_cast<int32_t>(bits(word, 15, 0));
   const uint32_t agpr = bits(word, 25, 25) ? 256 : 0;
   inst.vaddr = bits16(high, 7, 0);
@@ -64,7 +68,7 @@ void decode_ds(Inst& inst, uint32_t word, uint32_t high) {
       inst.op == 14 || inst.op == 15 || inst.op == 55 || inst.op == 56 || inst.op == 77 || inst.op == 118;
   const bool four =
       inst.op == 78 || inst.op == 79 || inst.op == 119 || inst.op == 120 || inst.op == 223 || inst.op == 255;
-  inst.data_dwords = four ? 4 : two ? 2 : inst.op == 222 || inst.op == 254 ? 3 : 1;
+  inst.data_dwords = four ? 4 : two ? 2 : inst.op == 222 || inst.op == 225 || inst.op == 254 ? 3 : 1;
 }
 
 void decode_flat(Inst& inst, uint32_t word, uint32_t high, Arch arch) {
@@ -96,22 +100,52 @@ void decode_flat(Inst& inst, uint32_t word, uint32_t high, Arch arch) {
   inst.data_dwords = inst.op == lds_dwordx4 ? 4 : wide_lds ? 3 : vmem_dwords(inst.op);
 }
 
-void decode_mubuf(Inst& inst, uint32_t word, uint32_t high) {
-  inst.encoding = Encoding::mubuf;
-  inst.op = bits16(word, 24, 18);
+namespace {
+
+// What MUBUF and MTBUF have in common.
+void decode_buffer(Inst& inst, uint32_t word, uint32_t high) {
   inst.imm = static_cast<int32_t>(bits(word, 11, 0));
   inst.offen = bits(word, 12, 12) != 0;
   inst.idxen = bits(word, 13, 13) != 0;
   inst.returns = bits(word, 14, 14) != 0;
-  inst.to_lds = bits(word, 16, 16) != 0;
   const uint32_t agpr = bits(high, 23, 23) ? 256 : 0;
   inst.vaddr = bits16(high, 7, 0);
   inst.vdata = static_cast<uint16_t>(bits(high, 15, 8) + agpr);
   inst.dst = inst.vdata;
   inst.saddr = static_cast<uint16_t>(bits(high, 20, 16) * 4);
   inst.soffset = bits16(high, 31, 24);
-  inst.time_class = vmem_time_class(inst.op);
+}
+
+// Formatted loads and stores of x, xy, xyz and xyzw, as 32- or as packed 16-bit components.
+void take_format_cost(Inst& inst) {
+  const unsigned components = inst.op % 4u + 1;
+  inst.data_dwords = static_cast<uint8_t>(inst.op >= 8 ? (components + 1) / 2 : components);
+  inst.time_class = (inst.op & 4) != 0 ? TimeClass::vmem_store : TimeClass::vmem_load;
+}
+
+}  // namespace
+
+void decode_mubuf(Inst& inst, uint32_t word, uint32_t high) {
+  inst.encoding = Encoding::mubuf;
+  inst.op = bits16(word, 24, 18);
+  inst.to_lds = bits(word, 16, 16) != 0;
+  decode_buffer(inst, word, high);
+  if (inst.op < 16) {
+    take_format_cost(inst);
+    return;
+  }
+  constexpr uint16_t store_format_d16_hi = 39;
+  inst.time_class = inst.op == store_format_d16_hi ? TimeClass::vmem_store : vmem_time_class(inst.op);
   inst.data_dwords = vmem_dwords(inst.op);
+}
+
+void decode_mtbuf(Inst& inst, uint32_t word, uint32_t high) {
+  inst.encoding = Encoding::mtbuf;
+  inst.op = bits16(word, 18, 15);
+  inst.data_format = bits8(word, 22, 19);
+  inst.number_format = bits8(word, 25, 23);
+  decode_buffer(inst, word, high);
+  take_format_cost(inst);
 }
 
 }  // namespace ktrace::softdev

@@ -37,5 +37,12 @@ void decode_smem(Inst& inst, uint32_t word, uint32_t high);
 void decode_ds(Inst& inst, uint32_t word, uint32_t high);
 void decode_flat(Inst& inst, uint32_t word, uint32_t high, Arch arch);
 void decode_mubuf(Inst& inst, uint32_t word, uint32_t high);
+void decode_mtbuf(Inst& inst, uint32_t word, uint32_t high);
+
+// targets.cpp
+bool exists_on(const Inst& inst, Arch arch);
+
+// decode_call.cpp: "gfx942" to Arch; false if it is no target of ours.
+bool find_arch(const char* name, Arch& arch);
 
 }  // namespace ktrace::softdev

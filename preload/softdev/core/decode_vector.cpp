@@ -104,8 +104,11 @@ void decode_extension(Inst& inst, uint32_t high) {
 }
 
 void decode_vop1(Inst& inst, uint32_t word, uint32_t high) {
-  inst.encoding = Encoding::vop1;
   inst.op = static_cast<uint16_t>(vop1_base + bits(word, 16, 9));
+  if (inst.op >= vop3_base) {
+    return;  // numbers of the 64-bit form: here they mean nothing
+  }
+  inst.encoding = Encoding::vop1;
   inst.src_count = source_count(inst.op);
   inst.dst = bits16(word, 24, 17);
   inst.src[0] = bits16(word, 8, 0);

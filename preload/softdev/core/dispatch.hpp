@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/clock.hpp"
+#include "core/clock_memory.hpp"
+#include "core/counters.hpp"
 #include "core/machine.hpp"
 #include "core/process_map.hpp"
 #include "core/wave.hpp"
@@ -53,6 +54,7 @@ struct DispatchState {
   AddressSpace memory;
   uint64_t budget;  // instructions that may still be executed
   uint64_t budget_total = 0;
+  LdsConflicts lds_conflicts;
 };
 
 // Handlers by encoding; null for an opcode that is not implemented.
@@ -61,7 +63,9 @@ Handler program_handler(const Inst& inst);  // SOPP, and SOPK's branches and har
 Handler smem_handler(const Inst& inst);
 Handler flat_handler(const Inst& inst);
 Handler mubuf_handler(const Inst& inst);
+Handler format_handler(const Inst& inst);  // MTBUF, and MUBUF's formatted loads and stores
 Handler ds_handler(const Inst& inst);
+Handler lds_exchange_handler(uint16_t op);  // a part of ds_handler
 Handler mad_handler(const Inst& inst);  // v_mad_f32 of gfx90a
 
 // The host address of a device address that lies in no aperture; faults if it is no memory.
@@ -78,28 +82,12 @@ inline uint8_t* host_address(Wave& wave, const Inst& inst, uint64_t address, uin
   return reinterpret_cast<uint8_t*>(address);
 }
 
-// Bookkeeping of s_waitcnt's counters.
-inline void push_counter(Wave& wave, Wave::Counter& counter, uint64_t ready) {
-  constexpr uint32_t mask = Wave::Counter::depth - 1;
-  if (counter.count == Wave::Counter::depth) {
-    // The hardware's counter is full: the wave cannot issue until its oldest operation is done.
-    const uint64_t oldest = counter.ready[counter.head];
-    wave.time = wave.time < oldest ? oldest : wave.time;
-    counter.head = (counter.head + 1) & mask;
-    --counter.count;
-  }
-  counter.ready[(counter.head + counter.count) & mask] = ready;
-  ++counter.count;
-}
-
-inline void wait_counter(Wave& wave, Wave::Counter& counter, uint32_t allowed) {
-  constexpr uint32_t mask = Wave::Counter::depth - 1;
-  while (counter.count > allowed) {
-    const uint64_t oldest = counter.ready[counter.head];
-    wave.time = wave.time < oldest ? oldest : wave.time;
-    counter.head = (counter.head + 1) & mask;
-    --counter.count;
-  }
-}
+inline void push_counter(Wave& wave, Wave::Counter&, uint64_t ready) { push_vmcnt(wave, ready); }
+inline void push_counter(Wave& wave, Wave::Unordered&, uint64_t ready) { push_lgkmcnt(wave, ready); }
+namespace clock_model {
+constexpr uint64_t vmem_load_latency = memory_latency;
+constexpr uint64_t vmem_store_latency = store_latency;
+constexpr uint64_t vmem_atomic_latency = atomic_latency;
+}  // namespace clock_model
 
 }  // namespace ktrace::softdev

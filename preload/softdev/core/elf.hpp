@@ -33,6 +33,8 @@ class ElfFile {
   std::vector<Elf64_Phdr> segments;
   std::vector<Elf64_Shdr> sections;
 
+  size_t size() const { return m_size; }
+
   const uint8_t* bytes(uint64_t offset, uint64_t length, const char* what) const {
     if (offset > m_size || length > m_size - offset) {
       throw LoadError(std::string(what) + " reach to byte " + std::to_string(offset + length) +

@@ -98,11 +98,15 @@ bool is_consecutive(const LaneAddresses& addresses, unsigned size) {
   return difference == 0;
 }
 
-void count(Wave& wave, const Inst& inst, uint64_t latency) {
+void count(Wave& wave, const Inst& inst, const LaneAddresses& addresses, unsigned size, Traffic traffic) {
   if (inst.segment == Segment::flat) {
-    push_counter(wave, wave.lgkmcnt, wave.time + clock_model::lds_latency);
+    finish_lds(wave);
   }
-  push_counter(wave, wave.vmcnt, wave.time + latency);
+  if (inst.segment == Segment::scratch) {
+    finish_scratch_access(wave, inst, traffic);
+  } else {
+    finish_vector_access(wave, {addresses.at, wave.exec(), size}, traffic);
+  }
 }
 
 template <typename Move>
@@ -151,7 +155,7 @@ void access(Wave& wave, const Inst& inst) {
       });
     }
   }
-  count(wave, inst, Move::writes_memory ? clock_model::vmem_store_latency : clock_model::vmem_load_latency);
+  count(wave, inst, addresses, Move::size, Move::writes_memory ? Traffic::store : Traffic::load);
 }
 
 // For move_handler.
@@ -174,7 +178,7 @@ void atomic(Wave& wave, const Inst& inst) {
                           : host_address(wave, inst, address, size, true, static_cast<int>(lane));
     atomic_lane(op, data, result, lane, memory);
   });
-  count(wave, inst, clock_model::vmem_atomic_latency);
+  count(wave, inst, addresses, size, Traffic::atomic);
 }
 
 // Loads that go to LDS instead of VGPRs: lane l's data to M0 + offset + l * (size, at least a dword).
@@ -196,7 +200,7 @@ void load_lds(Wave& wave, const Inst& inst) {
       std::memcpy(target, &value, sizeof value);
     }
   });
-  count(wave, inst, clock_model::vmem_load_latency);
+  count(wave, inst, addresses, bytes, Traffic::load);
 }
 
 Handler load_lds_handler(uint16_t op) {

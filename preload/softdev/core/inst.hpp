@@ -35,6 +35,7 @@ enum class Encoding : uint8_t {
   ds,
   flat,  // FLAT, GLOBAL and SCRATCH: see `segment`
   mubuf,
+  mtbuf,
 };
 
 // The canonical vector opcode space: where the VOP3 encoding puts every instruction, so that the e32, e64,
@@ -89,6 +90,7 @@ struct Inst {
   uint16_t op = 0;  // canonical opcode for vector encodings, the encoding's own opcode otherwise
   Encoding encoding = Encoding::unknown;
   uint8_t size = 4;  // bytes: 4, 8 or 16
+  bool foreign = false;  // another target's: the one that it was decoded for lacks it
 
   uint16_t src[3] = {};
   uint16_t dst =
@@ -142,6 +144,9 @@ struct Inst {
   bool to_lds = false;
   bool returns = false;     // atomics: the old value is wanted
   bool soffset_en = false;  // SMEM: `soffset` is used
+  uint8_t data_format = 0;  // MTBUF
+  uint8_t number_format = 0;
+  bool global_share = false;  // DS: ds_gws_*, or what once was the global data share
 
   TimeClass time_class = TimeClass::salu;
   uint8_t passes = 0;       // MFMA: passes of 4 cycles through the matrix unit
@@ -149,6 +154,7 @@ struct Inst {
   // The clock model's answer for this instruction, filled in by the core.
   uint8_t unit = 0;
   uint16_t busy_cycles = 0;
+  uint16_t result_cycles = 0;  // MFMA: until everything can read the result
 };
 
 }  // namespace ktrace::softdev

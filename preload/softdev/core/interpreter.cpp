@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/dispatch.hpp"
+#include "core/matrix_results.hpp"
 #include "core/text.hpp"
 
 namespace ktrace::softdev {
@@ -59,16 +60,27 @@ void run_indexed(Wave& wave, const Inst& inst) {
   moved.handler(wave, moved);
 }
 
-// A busy unit makes the wave wait; then it is busy with this instruction.
-inline void occupy(Wave& wave, CuUnits& units, const Inst& inst) {
+// Makes the wave wait until the instruction can start, unless that is after the deadline: then other waves go
+// first, and false is returned. A busy unit makes it wait; then the unit is busy with this instruction.
+inline bool start(Wave& wave, CuUnits& units, const Inst& inst, uint64_t deadline) {
   if (inst.unit == static_cast<uint8_t>(Unit::none)) {
-    return;
+    return true;
   }
   uint64_t& free_at = units.free_at(inst.unit, wave.simd);
-  if (free_at > wave.time) {
-    wave.time = free_at;
+  uint64_t time = free_at > wave.time ? free_at : wave.time;
+  if (__builtin_expect(time < wave.matrix_ready, 0)) {
+    time = after_matrix_results(wave, inst, time);
   }
-  free_at = wave.time + inst.busy_cycles;
+  if (__builtin_expect(time > deadline && time > wave.time, 0)) {
+    wave.time = time;
+    return false;
+  }
+  wave.time = time;
+  free_at = time + inst.busy_cycles;
+  if (__builtin_expect(inst.result_cycles != 0, 0)) {
+    remember_matrix_result(wave, inst);
+  }
+  return true;
 }
 
 }  // namespace
@@ -85,7 +97,9 @@ void run_wave(Wave& wave, CuUnits& units, uint64_t deadline) {
       budget_fault(wave);
     }
     const Inst& inst = *wave.text->at(wave.pc);
-    occupy(wave, units, inst);
+    if (!start(wave, units, inst, deadline)) {
+      break;
+    }
     if (__builtin_expect(wave.gpr_index_on, 0)) {
       run_indexed(wave, inst);
     } else {

@@ -8,7 +8,7 @@ namespace ktrace::softdev {
 
 namespace {
 
-void count(Wave& wave) { push_counter(wave, wave.lgkmcnt, wave.time + clock_model::lds_latency); }
+void count(Wave& wave) { finish_lds(wave); }
 
 [[noreturn]] void range_fault(const Wave& wave, const Inst& inst, uint64_t address, unsigned size,
                               unsigned lane) {
@@ -40,7 +40,7 @@ void access(Wave& wave, const Inst& inst) {
   for_each_lane(wave.exec(), [&](unsigned lane) {
     Move::move(rows, lane, place(wave, inst, addresses.at[lane], offset_of(inst), Move::size, lane));
   });
-  count(wave);
+  finish_lds(wave, inst, {addresses.at, (Move::size + 3) / 4});
 }
 
 // ds_read2*, ds_write2*: two accesses, offsets in units of the element (or of 64 elements).
@@ -55,7 +55,7 @@ void read_two(Wave& wave, const Inst& inst) {
     Move::move(first, lane, place(wave, inst, addresses.at[lane], offset0, bytes, lane));
     Move::move(second, lane, place(wave, inst, addresses.at[lane], offset1, bytes, lane));
   });
-  count(wave);
+  finish_lds(wave, inst, {addresses.at, bytes / 4, 2});
 }
 
 template <unsigned bytes, unsigned unit>
@@ -69,7 +69,7 @@ void write_two(Wave& wave, const Inst& inst) {
     Move::move(first, lane, place(wave, inst, addresses[lane], offset0, bytes, lane));
     Move::move(second, lane, place(wave, inst, addresses[lane], offset1, bytes, lane));
   });
-  count(wave);
+  finish_lds(wave, inst, {addresses, bytes / 4, 2});
 }
 
 // Addressed by M0 and the lane's number.
@@ -195,7 +195,7 @@ void atomic(Wave& wave, const Inst& inst) {
       set_lane_value(result, lane, dwords, old);
     }
   });
-  count(wave);
+  finish_lds(wave, inst, {addresses.at, dwords, 1, true});
 }
 
 // ds_append, ds_consume: one counter for the wave, addressed by M0, moved by the number of active lanes.
@@ -283,7 +283,7 @@ void read_transposed(Wave& wave, const Inst& inst) {
     }
     set_lane_value(rows, lane, 2, value);
   });
-  count(wave);
+  finish_lds(wave, inst, {addresses.at, 2});
 }
 
 void no_operation(Wave& wave, const Inst&) { count(wave); }
@@ -383,7 +383,7 @@ Handler ds_handler(const Inst& inst) {
   if (const Handler handler = access_handler(inst.op)) {
     return handler;
   }
-  return atomic_of(inst.op).op != none ? atomic : nullptr;
+  return atomic_of(inst.op).op != none ? atomic : lds_exchange_handler(inst.op);
 }
 
 }  // namespace ktrace::softdev

@@ -73,6 +73,7 @@ class MemoryRegistry {
   std::atomic<uint64_t> m_generation{1};
   uint64_t m_next_serial = 1;
   bool insert(uint64_t base, size_t size, MemoryKind kind, int device);
+  void forget_overlapped(uint64_t base, size_t size);
 };
 
 struct LoadError : std::runtime_error {
@@ -125,8 +126,8 @@ class CodeObject {
   // as MemoryKind::internal. `size` may exceed the ELF. Throws LoadError that says what is wrong and where.
   static std::shared_ptr<CodeObject> load(const void* image, size_t size, MemoryRegistry& registry);
   // The size of an ELF from its own headers, for callers that get a bare pointer (hipModuleLoadData); 0 if it
-  // is none.
-  static size_t elf_size(const void* image);
+  // is none. At most `limit`, and nothing behind it is read.
+  static size_t elf_size(const void* image, size_t limit = SIZE_MAX);
   ~CodeObject();
   CodeObject(const CodeObject&) = delete;
   CodeObject& operator=(const CodeObject&) = delete;
@@ -202,7 +203,11 @@ struct Dispatch {
   // registry.
   const void* kernarg = nullptr;
   size_t kernarg_size = 0;
+  // queue_bytes that stand for the hardware queue's descriptor, whose address kernels may ask for; null: this
+  // dispatch has a queue of its own.
+  void* queue = nullptr;
 };
+constexpr size_t queue_bytes = 256;
 
 struct DispatchResult {
   uint64_t start_cycles = 0;  // virtual, first wave's start

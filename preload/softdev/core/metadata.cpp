@@ -1,6 +1,7 @@
 // A bounds-checked MessagePack reader for the one document that code objects carry.
 #include "core/metadata.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace ktrace::softdev {
@@ -207,6 +208,9 @@ void check_kernel(const Kernel& kernel) {
   if (kernel.name.empty() || kernel.symbol.empty()) {
     throw LoadError("the kernel metadata describes a kernel without a name or a symbol");
   }
+  if (!is_text(kernel.name) || !is_text(kernel.symbol)) {
+    throw LoadError("the kernel metadata names a kernel with a control character");
+  }
   for (const KernelArgument& argument : kernel.arguments) {
     const bool hidden = argument.value_kind.compare(0, 7, "hidden_") == 0;
     if (uint64_t{argument.offset} + argument.size > kernel.kernarg_size && !hidden) {
@@ -218,6 +222,13 @@ void check_kernel(const Kernel& kernel) {
 }
 
 }  // namespace
+
+bool is_text(const std::string& name) {
+  return std::none_of(name.begin(), name.end(), [](char letter) {
+    const auto byte = static_cast<unsigned char>(letter);
+    return byte < ' ' || byte == 0x7f;
+  });
+}
 
 std::vector<Kernel> read_metadata(const uint8_t* data, size_t size) {
   Reader reader(data, size);

@@ -130,7 +130,8 @@ constexpr Name ds_names[] = {
     {110, "ds_wrxchg2_rtn_b64"}, {111, "ds_wrxchg2st64_rtn_b64"}, {112, "ds_cmpst_rtn_b64"},
     {113, "ds_cmpst_rtn_f64"}, {114, "ds_min_rtn_f64"}, {115, "ds_max_rtn_f64"}, {118, "ds_read_b64"},
     {119, "ds_read2_b64"}, {120, "ds_read2st64_b64"}, {124, "ds_add_rtn_f64"}, {126, "ds_condxchg32_rtn_b64"},
-    {152, "ds_gws_sema_release_all"}, {154, "ds_gws_sema_v"}, {156, "ds_gws_sema_p"},
+    {152, "ds_gws_sema_release_all"}, {153, "ds_gws_init"}, {154, "ds_gws_sema_v"}, {155, "ds_gws_sema_br"},
+    {156, "ds_gws_sema_p"}, {157, "ds_gws_barrier"},
     {182, "ds_read_addtid_b32"}, {183, "ds_pk_add_rtn_f16"}, {184, "ds_pk_add_rtn_bf16"}, {189, "ds_consume"},
     {190, "ds_append"}, {222, "ds_write_b96"}, {223, "ds_write_b128"}, {224, "ds_read_b64_tr_b4"},
     {225, "ds_read_b96_tr_b6"}, {226, "ds_read_b64_tr_b8"}, {227, "ds_read_b64_tr_b16"}, {254, "ds_read_b96"},
@@ -183,6 +184,16 @@ constexpr Name mubuf_names[] = {
     {105, "buffer_atomic_or_x2"}, {106, "buffer_atomic_xor_x2"}, {107, "buffer_atomic_inc_x2"},
     {108, "buffer_atomic_dec_x2"},
 };
+
+constexpr Name mtbuf_names[] = {
+    {0, "tbuffer_load_format_x"}, {1, "tbuffer_load_format_xy"}, {2, "tbuffer_load_format_xyz"},
+    {3, "tbuffer_load_format_xyzw"}, {4, "tbuffer_store_format_x"}, {5, "tbuffer_store_format_xy"},
+    {6, "tbuffer_store_format_xyz"}, {7, "tbuffer_store_format_xyzw"}, {8, "tbuffer_load_format_d16_x"},
+    {9, "tbuffer_load_format_d16_xy"}, {10, "tbuffer_load_format_d16_xyz"},
+    {11, "tbuffer_load_format_d16_xyzw"}, {12, "tbuffer_store_format_d16_x"},
+    {13, "tbuffer_store_format_d16_xy"}, {14, "tbuffer_store_format_d16_xyz"},
+    {15, "tbuffer_store_format_d16_xyzw"},
+};
 // clang-format on
 
 template <size_t size>
@@ -212,9 +223,18 @@ std::string flat_name(const Inst& inst) {
 }
 
 const char* encoding_name(Encoding encoding) {
-  constexpr const char* names[] = {"unknown", "SOP1", "SOP2", "SOPC",  "SOPK",  "SOPP", "SMEM", "VOP1",
-                                   "VOP2",    "VOP3", "VOPC", "VOP3P", "VOP3P", "DS",   "FLAT", "MUBUF"};
+  constexpr const char* names[] = {"unknown", "SOP1", "SOP2", "SOPC",  "SOPK", "SOPP",
+                                   "SMEM",    "VOP1", "VOP2", "VOP3",  "VOPC", "VOP3P",
+                                   "VOP3P",   "DS",   "FLAT", "MUBUF", "MTBUF"};
   return names[static_cast<unsigned>(encoding)];
+}
+
+// A matrix instruction behind its scales.
+const char* scaled_name(uint16_t op) {
+  constexpr uint16_t small = vop3p_base + 45, large = vop3p_base + 46;
+  return op == small   ? "v_mfma_scale_f32_16x16x128_f8f6f4"
+         : op == large ? "v_mfma_scale_f32_32x32x64_f8f6f4"
+                       : nullptr;
 }
 
 const char* plain_name(const Inst& inst) {
@@ -235,15 +255,23 @@ const char* plain_name(const Inst& inst) {
       return find(ds_names, inst.op);
     case Encoding::mubuf:
       return find(mubuf_names, inst.op);
+    case Encoding::mtbuf:
+      return find(mtbuf_names, inst.op);
     case Encoding::unknown:
     case Encoding::flat:
       return nullptr;
+    case Encoding::mfma:
+      return inst.scaled ? scaled_name(inst.op) : vector_name(inst.op);
     default:
       return inst.op == op_mad_f32 ? "v_mad_f32" : vector_name(inst.op);
   }
 }
 
 }  // namespace
+
+bool has_mnemonic(const Inst& inst) {
+  return inst.encoding == Encoding::flat ? !flat_name(inst).empty() : plain_name(inst) != nullptr;
+}
 
 std::string mnemonic(const Inst& inst) {
   if (inst.encoding == Encoding::flat) {

@@ -37,12 +37,9 @@ void wait_count(Wave& wave, const Inst& inst) {
   const uint32_t field = static_cast<uint32_t>(inst.imm);
   const uint32_t vector_memory = (field & 15) | (field >> 14 & 3) << 4;
   const uint32_t lds_and_scalar = field >> 8 & 15;
-  if (wave.vmcnt.count > vector_memory) {
-    wait_counter(wave, wave.vmcnt, vector_memory);
-  }
-  // 15 is the field's maximum, not a wait.
-  if (lds_and_scalar < 15 && wave.lgkmcnt.count > lds_and_scalar) {
-    wait_counter(wave, wave.lgkmcnt, lds_and_scalar);
+  wait_vmcnt(wave, vector_memory);
+  if (lds_and_scalar < 15) {  // the field's maximum is no wait
+    wait_lgkmcnt(wave, lds_and_scalar);
   }
 }
 

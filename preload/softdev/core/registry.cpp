@@ -62,8 +62,21 @@ void* MemoryRegistry::allocate(size_t size, MemoryKind kind, int device) {
   }
   const size_t page = static_cast<size_t>(page_size());
   mprotect(static_cast<char*>(pointer) + total - page, page, PROT_NONE);
-  insert(address_of(pointer), size, kind, device);
+  while (!insert(address_of(pointer), size, kind, device)) {
+    // The program unmapped memory that it had registered, and the system gave its addresses to us.
+    forget_overlapped(address_of(pointer), total);
+  }
   return pointer;
+}
+
+void MemoryRegistry::forget_overlapped(uint64_t base, size_t size) {
+  const std::lock_guard lock(m_mutex);
+  for (auto entry = m_by_base.begin(); entry != m_by_base.end();) {
+    const Allocation& range = entry->second;
+    const bool overlaps = range.base < base + size && base < range.base + range.size;
+    entry = overlaps ? m_by_base.erase(entry) : std::next(entry);
+  }
+  m_generation.fetch_add(1, std::memory_order_release);
 }
 
 bool MemoryRegistry::release(void* pointer) {

@@ -23,6 +23,8 @@ namespace {
 constexpr uint64_t wave_slack = 64;
 // A CU may run ahead of the others by this. Its waves' state stays in the host's cache meanwhile.
 constexpr uint64_t cu_slack = 2048;
+// What a wave's size of scratch, 13 bits of KiB, leaves to each of its lanes.
+constexpr uint32_t scratch_limit = ((1u << 13) - 1) * 1024 / lanes;  // bytes
 
 [[noreturn]] void refuse(const Dispatch& dispatch, const std::string& why) {
   throw Fault("kernel `" + dispatch.kernel->name + "` cannot be dispatched: " + why);
@@ -53,6 +55,10 @@ void check_dispatch(const Device& device, const Dispatch& dispatch) {
                          " bytes of LDS and " + std::to_string(kernel.vgpr_count) +
                          " VGPRs does not fit on a CU");
   }
+  if (kernel.private_bytes > scratch_limit) {
+    refuse(dispatch, "it needs " + std::to_string(kernel.private_bytes) + " bytes of scratch per lane and " +
+                         std::to_string(scratch_limit) + " are possible");
+  }
   if (dispatch.kernarg_size < kernel.kernarg_size) {
     refuse(dispatch, "it got " + std::to_string(dispatch.kernarg_size) + " bytes of arguments and needs " +
                          std::to_string(kernel.kernarg_size));
@@ -61,7 +67,7 @@ void check_dispatch(const Device& device, const Dispatch& dispatch) {
 
 struct Cu {
   uint32_t index = 0;  // of the device
-  CuUnits units;
+  CuClock* clock = nullptr;
   std::vector<Wave*> runnable;          // in order of start
   uint32_t groups = 0;                  // resident
   uint16_t slots[CuUnits::simds] = {};  // one bit per occupied wave slot
@@ -89,7 +95,9 @@ class Run {
     m_xcds.resize(m_topology.xcds);
     for (uint32_t k = 0; k < m_cus.size(); ++k) {
       m_cus[k].index = k;
+      m_cus[k].clock = &pool.clock(k, k / m_topology.cus_per_xcd);
     }
+    pool.clear_clocks();
     m_result.start_cycles = begin + clock_model::dispatch_overhead;
     const uint32_t block = dispatch.block[0] * dispatch.block[1] * dispatch.block[2];
     m_groups_per_cu = device.occupancy(*dispatch.kernel, block, dispatch.dynamic_lds);
@@ -202,6 +210,7 @@ class Run {
     wave.serial = m_next_serial++;
     wave.time = time;
     wave.start_time = time;
+    wave.clock = cu.clock;
     give_scratch(wave);
     set_up_wave(wave, m_launch, shape);
     give_slot(cu, wave);
@@ -257,7 +266,7 @@ class Run {
           deadline = std::min(deadline, other->time + wave_slack);
         }
       }
-      run_wave(*wave, cu.units, deadline);
+      run_wave(*wave, cu.clock->units, deadline);
       m_end = std::max(m_end, wave->time);
       if (wave->done) {
         end_wave(cu, *wave);
@@ -320,6 +329,26 @@ class Run {
 WavePool::~WavePool() {
   for (void* slab : m_slabs) {
     munmap(slab, slab_waves * rows * lanes * sizeof(uint32_t));
+  }
+}
+
+CuClock& WavePool::clock(uint32_t cu, uint32_t xcd) {
+  while (m_xcds.size() <= xcd) {
+    m_xcds.emplace_back();
+  }
+  while (m_cus.size() <= cu) {
+    m_cus.emplace_back();
+  }
+  m_cus[cu].xcd = &m_xcds[xcd];
+  return m_cus[cu];
+}
+
+void WavePool::clear_clocks() {
+  for (CuClock& cu : m_cus) {
+    cu.clear();
+  }
+  for (XcdClock& xcd : m_xcds) {
+    xcd.clear();
   }
 }
 

@@ -3,15 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
+#include "core/clock_memory.hpp"
 #include "core/machine.hpp"
 #include "core/wave.hpp"
 
 namespace ktrace::softdev {
 
-// Waves with their register files, reused within and between dispatches: creating them is what costs.
+// Waves with their register files, and what the clock model knows of each CU, reused within and between
+// dispatches: creating them is what costs.
 class WavePool {
  public:
   // Rows of a register file: architectural and accumulation registers, and room for the widest operand behind
@@ -25,12 +28,18 @@ class WavePool {
 
   Wave* take();
   void give(Wave* wave) { m_free.push_back(wave); }
+  // References stay valid.
+  CuClock& clock(uint32_t cu, uint32_t xcd);
+  // All units free, all caches empty: every dispatch begins so.
+  void clear_clocks();
 
  private:
   static constexpr size_t slab_waves = 64;
   std::vector<void*> m_slabs;
   std::vector<std::unique_ptr<Wave>> m_waves;
   std::vector<Wave*> m_free;
+  std::deque<CuClock> m_cus;
+  std::deque<XcdClock> m_xcds;
 
   void grow();
 };

@@ -11,8 +11,6 @@ namespace {
 // Scalar memory works on dwords; the low two bits of an address are ignored.
 constexpr uint64_t dword_mask = ~uint64_t{3};
 
-void finish(Wave& wave, uint64_t latency) { push_counter(wave, wave.lgkmcnt, wave.time + latency); }
-
 // Immediate plus SGPR. Never wraps: the sum of a 21-bit and a 32-bit number.
 int64_t offset_of(const Wave& wave, const Inst& inst) {
   return int64_t{inst.imm} + (inst.soffset_en ? int64_t{read_scalar(wave, inst, inst.soffset)} : 0);
@@ -42,14 +40,14 @@ template <unsigned dwords>
 void load(Wave& wave, const Inst& inst) {
   const uint64_t address = plain_address(wave, inst);
   std::memcpy(&wave.sgpr[inst.dst], host_address(wave, inst, address, dwords * 4, false, -1), dwords * 4);
-  finish(wave, clock_model::smem_latency);
+  finish_scalar_access(wave, address, dwords * 4, Traffic::load);
 }
 
 template <unsigned dwords>
 void store(Wave& wave, const Inst& inst) {
   const uint64_t address = plain_address(wave, inst);
   std::memcpy(host_address(wave, inst, address, dwords * 4, true, -1), &wave.sgpr[inst.dst], dwords * 4);
-  finish(wave, clock_model::smem_store_latency);
+  finish_scalar_access(wave, address, dwords * 4, Traffic::store);
 }
 
 template <unsigned dwords>
@@ -62,7 +60,7 @@ void buffer_load(Wave& wave, const Inst& inst) {
     std::memcpy(values, host_address(wave, inst, buffer.base + buffer.offset, size, false, -1), size);
   }
   std::memcpy(&wave.sgpr[inst.dst], values, sizeof values);
-  finish(wave, clock_model::smem_latency);
+  finish_scalar_access(wave, buffer.base + buffer.offset, dwords * 4, Traffic::load);
 }
 
 template <unsigned dwords>
@@ -74,7 +72,7 @@ void buffer_store(Wave& wave, const Inst& inst) {
     std::memcpy(host_address(wave, inst, buffer.base + buffer.offset, size, true, -1), &wave.sgpr[inst.dst],
                 size);
   }
-  finish(wave, clock_model::smem_store_latency);
+  finish_scalar_access(wave, buffer.base + buffer.offset, dwords * 4, Traffic::store);
 }
 
 void atomic_at(Wave& wave, const Inst& inst, AtomicOp op, uint64_t address) {
@@ -90,7 +88,7 @@ void atomic_at(Wave& wave, const Inst& inst, AtomicOp op, uint64_t address) {
       wave.sgpr[reg + 1] = static_cast<uint32_t>(old >> 32);
     }
   }
-  finish(wave, clock_model::vmem_atomic_latency);
+  finish_scalar_access(wave, address, dwords * 4, Traffic::atomic);
 }
 
 void plain_atomic(Wave& wave, const Inst& inst) {
@@ -107,21 +105,21 @@ void buffer_atomic(Wave& wave, const Inst& inst) {
   if (inst.returns) {
     wave.sgpr[inst.dst] = 0;
   }
-  finish(wave, clock_model::vmem_atomic_latency);
+  finish_scalar(wave, clock_model::atomic_latency);
 }
 
 void read_core_clock(Wave& wave, const Inst& inst) {
   wave.set_sgpr64(inst.dst, wave.time);
-  finish(wave, clock_model::clock_latency);
+  finish_scalar(wave, clock_model::clock_latency);
 }
 
 void read_realtime_clock(Wave& wave, const Inst& inst) {
   wave.set_sgpr64(inst.dst, wave.time / cycles_per_realtime_tick);
-  finish(wave, clock_model::clock_latency);
+  finish_scalar(wave, clock_model::clock_latency);
 }
 
 // Caches do not exist here, so there is nothing to write back, but it counts as an outstanding operation.
-void cache_control(Wave& wave, const Inst&) { finish(wave, clock_model::smem_store_latency); }
+void cache_control(Wave& wave, const Inst&) { finish_scalar(wave, clock_model::store_latency); }
 
 struct Row {
   Handler handler;
@@ -166,6 +164,8 @@ Row row_of(uint16_t op) {
     case 33:
     case 34:
     case 35:
+    case 38:  // s_atc_probe*: an address to be translated ahead of its use
+    case 39:
       return {cache_control, 0};
     case 36:
       return {read_core_clock, 2};

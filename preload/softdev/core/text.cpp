@@ -4,6 +4,7 @@
 #include "core/clock.hpp"
 #include "core/decode.hpp"
 #include "core/dispatch.hpp"
+#include "core/machine.hpp"
 #include "vector/vector.hpp"
 
 namespace ktrace::softdev {
@@ -14,12 +15,18 @@ void unknown_instruction(Wave& wave, const Inst& inst) {
   if (inst.encoding == Encoding::unknown) {
     fault(wave, inst, "unknown instruction");
   }
+  if (inst.foreign) {
+    fault(wave, inst, "unknown instruction: %s has no %s", arch_name(wave.arch), mnemonic(inst).c_str());
+  }
   fault(wave, inst, "unknown instruction: the software device does not implement %s", mnemonic(inst).c_str());
 }
 
 }  // namespace
 
 Handler find_handler(const Inst& inst) {
+  if (inst.foreign || inst.global_share) {
+    return nullptr;
+  }
   switch (inst.encoding) {
     case Encoding::sop1:
     case Encoding::sop2:
@@ -37,6 +44,8 @@ Handler find_handler(const Inst& inst) {
       return flat_handler(inst);
     case Encoding::mubuf:
       return mubuf_handler(inst);
+    case Encoding::mtbuf:
+      return format_handler(inst);
     case Encoding::mfma:
       return mfma_handler(inst.op);
     case Encoding::vop1:
@@ -62,7 +71,7 @@ const Inst* Text::decode_at(uint64_t pc) const {
   if (!inst.handler) {
     inst.handler = unknown_instruction;
   }
-  set_cost(inst);
+  set_cost(inst, arch == Arch::gfx950);
   m_insts.push_back(inst);
   slot.store(&m_insts.back(), std::memory_order_release);
   return &m_insts.back();

@@ -17,6 +17,7 @@ constexpr unsigned lanes = 64;
 enum class Arch : uint8_t { gfx90a, gfx942, gfx950 };
 
 class CodeObject;
+struct CuClock;
 struct DispatchState;
 struct Text;
 struct Workgroup;
@@ -85,7 +86,7 @@ struct Wave {
   DispatchState* dispatch;
   const Text* text;  // the code segment that pc was last in
 
-  // Completion times of outstanding memory operations, oldest first, for s_waitcnt.
+  // Completion times of outstanding memory operations, for s_waitcnt (counters.hpp): oldest first ...
   struct Counter {
     static constexpr unsigned depth = 64;
     uint64_t ready[depth];
@@ -93,7 +94,26 @@ struct Wave {
     uint32_t count;
   };
   Counter vmcnt;
-  Counter lgkmcnt;
+  // ... and in any order.
+  struct Unordered {
+    static constexpr unsigned depth = 16;
+    uint64_t ready[depth];
+    uint32_t count;
+  };
+  Unordered lgkmcnt;
+  uint64_t last_vector_result;  // when the latest of vmcnt's operations is done
+  CuClock* clock;               // of the CU that it runs on
+
+  // Matrix results that may not have left the matrix unit yet.
+  struct MatrixResult {
+    const Inst* inst;
+    uint64_t forwarded;  // when an accumulation into the same registers can use it
+    uint64_t ready;      // when everything else can
+  };
+  static constexpr unsigned matrix_depth = 8;
+  MatrixResult matrix[matrix_depth];  // a ring
+  uint32_t matrix_next;
+  uint64_t matrix_ready;  // the latest of them
 
   void reset();  // everything to 0 but the register file's and scratch's own contents
 

@@ -83,7 +83,7 @@ void set_user_registers(Wave& wave, const LaunchState& launch) {
     registers.put64(reinterpret_cast<uint64_t>(&launch.packet));
   }
   if (properties & enable_queue_ptr) {
-    registers.put64(reinterpret_cast<uint64_t>(&launch.queue));
+    registers.put64(launch.queue);
   }
   if (properties & enable_kernarg_segment_ptr) {
     registers.put64(reinterpret_cast<uint64_t>(launch.dispatch.kernarg));
@@ -137,7 +137,8 @@ LaunchState::LaunchState(const Dispatch& wanted, uint64_t id, uint32_t lds)
       lds_size(lds),
       vgprs(((kernel.rsrc3 & 63) + 1) * 4),
       agprs(0),
-      scratch_size(scratch_size_of(kernel)) {
+      scratch_size(scratch_size_of(kernel)),
+      queue(reinterpret_cast<uint64_t>(wanted.queue ? wanted.queue : &own_queue)) {
   const uint32_t allocated = ((kernel.rsrc1 & 63) + 1) * 8;
   // The accumulation registers follow the architectural ones.
   agprs = allocated > vgprs ? std::min(allocated - vgprs, 256u) : 0;
@@ -155,8 +156,11 @@ LaunchState::LaunchState(const Dispatch& wanted, uint64_t id, uint32_t lds)
   packet.group_segment_size = lds_size;
   packet.kernel_object = kernel.descriptor;
   packet.kernarg_address = reinterpret_cast<uint64_t>(wanted.kernarg);
-  queue.group_segment_aperture_base_hi = static_cast<uint32_t>(shared_aperture >> 32);
-  queue.private_segment_aperture_base_hi = static_cast<uint32_t>(private_aperture >> 32);
+  own_queue.group_segment_aperture_base_hi = static_cast<uint32_t>(shared_aperture >> 32);
+  own_queue.private_segment_aperture_base_hi = static_cast<uint32_t>(private_aperture >> 32);
+  if (wanted.queue) {
+    std::memcpy(wanted.queue, &own_queue, sizeof own_queue);
+  }
 }
 
 GroupShape shape_of(const LaunchState& launch, const uint32_t id[3]) {

@@ -31,6 +31,7 @@ struct QueueDescriptor {
   uint32_t private_segment_aperture_base_hi;
   uint8_t after_apertures[0x78];
 };
+static_assert(sizeof(QueueDescriptor) <= queue_bytes, "it fits where the dispatch says");
 
 // What is the same for all waves of a dispatch.
 struct LaunchState {
@@ -45,7 +46,8 @@ struct LaunchState {
   uint32_t scratch_size;  // bytes per lane
   uint32_t global[3];     // work-items
   DispatchPacket packet = {};
-  QueueDescriptor queue = {};
+  QueueDescriptor own_queue = {};
+  uint64_t queue;  // address
 };
 
 // The work-items of a workgroup: the last ones of a grid may be smaller.

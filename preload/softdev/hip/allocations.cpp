@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/mapped.hpp"
 #include "hip/call.hpp"
 #include "hip/capture.hpp"
 #include "hip/memory.hpp"
@@ -224,7 +225,7 @@ KTRACE_HIP_EXPORT hipError_t hipFreeHost(void* pointer) {
 
 KTRACE_HIP_EXPORT hipError_t hipHostRegister(void* pointer, size_t size, unsigned flags) {
   return call(cost::allocation, [&](Runtime& runtime) -> hipError_t {
-    if (pointer == nullptr || size == 0 || flags > 15) {
+    if (pointer == nullptr || size == 0 || flags > 15 || !is_mapped(pointer, size)) {
       return hipErrorInvalidValue;
     }
     if (!runtime.registry.adopt(pointer, size, MemoryKind::host_registered, current_device())) {

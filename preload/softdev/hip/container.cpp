@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/machine.hpp"
+#include "core/process_map.hpp"
 #include "hip/decompress.hpp"
 
 namespace ktrace::softdev::hip {
@@ -21,15 +22,13 @@ constexpr uint32_t wrapper_magic = 0x48495046;         // "HIPF"
 constexpr uint32_t packed_wrapper_magic = 0x4b504948;  // "HIPK": the code is in .kpack archives elsewhere
 constexpr uint64_t most_entries = 4096;
 constexpr uint64_t largest_bundle = uint64_t{4} << 30;  // bytes
+constexpr uint64_t best_ratio = 1 << 15;  // zstd's: four bytes stand for 128 KiB of one value
 
-// Bytes whose end may be unknown.
 struct Bytes {
   const uint8_t* data;
   uint64_t limit;
 
-  bool has(uint64_t offset, uint64_t size) const {
-    return limit == 0 || (offset <= limit && size <= limit - offset);
-  }
+  bool has(uint64_t offset, uint64_t size) const { return offset <= limit && size <= limit - offset; }
   bool begins_with(std::string_view magic) const {
     return has(0, magic.size()) && std::memcmp(data, magic.data(), magic.size()) == 0;
   }
@@ -54,8 +53,7 @@ ExtractedImage extract_elf(const Bytes& bytes, const TargetId& device) {
   if (!bytes.has(0, 64)) {
     return failure(hipErrorInvalidImage, "the code object ends within its ELF header");
   }
-  const size_t size = CodeObject::elf_size(bytes.data);
-  image.size = bytes.limit == 0 ? size : std::min<uint64_t>(size, bytes.limit);
+  image.size = CodeObject::elf_size(bytes.data, bytes.limit);
   (void)device;  // the ELF's own target is checked when it has been loaded
   return image;
 }
@@ -110,6 +108,16 @@ ExtractedImage extract_bundle(const Bytes& bytes, const TargetId& device) {
   return extract_elf(found, device);
 }
 
+ExtractedImage extract_plain(const Bytes& bytes, const TargetId& device) {
+  if (bytes.begins_with(elf_magic)) {
+    return extract_elf(bytes, device);
+  }
+  if (bytes.begins_with(bundle_magic)) {
+    return extract_bundle(bytes, device);
+  }
+  return failure(hipErrorInvalidImage, "the image is neither an ELF nor an offload bundle");
+}
+
 struct CompressedHeader {
   uint64_t size = 0;   // of the header
   uint64_t total = 0;  // of the file, 0: not known
@@ -143,9 +151,11 @@ ExtractedImage extract_compressed(const Bytes& bytes, const TargetId& device) {
       (header.total != 0 && header.total < header.size) || !bytes.has(0, header.total)) {
     return failure(hipErrorInvalidImage, "the compressed bundle's header is damaged");
   }
-  uint64_t size = header.total != 0 ? header.total - header.size : bytes.limit - header.size;
-  if (header.total == 0 && bytes.limit == 0) {
-    size = header.uncompressed + 65536;  // version 1: the stream itself knows where it ends
+  // Without a total (version 1) the stream itself knows where it ends.
+  const uint64_t size = (header.total != 0 ? header.total : bytes.limit) - header.size;
+  if (header.uncompressed > size * best_ratio) {
+    return failure(hipErrorInvalidImage, "the compressed bundle claims " + std::to_string(header.uncompressed) +
+                                             " bytes out of " + std::to_string(size));
   }
   auto owned = std::make_shared<std::vector<uint8_t>>(header.uncompressed);
   const std::string trouble =
@@ -153,9 +163,21 @@ ExtractedImage extract_compressed(const Bytes& bytes, const TargetId& device) {
   if (!trouble.empty()) {
     return failure(hipErrorNoBinaryForGpu, "the code object cannot be unpacked: " + trouble);
   }
-  ExtractedImage image = extract_image(owned->data(), owned->size(), device);
+  ExtractedImage image = extract_plain({owned->data(), owned->size()}, device);
   image.owned = std::move(owned);
   return image;
+}
+
+// A wrapper holds an address, which only the program's own memory can mean.
+ExtractedImage extract_wrapped(const Bytes& bytes, bool is_memory, const TargetId& device) {
+  if (!is_memory || !bytes.has(0, 24)) {
+    return failure(hipErrorInvalidImage, is_memory ? "the fat binary's wrapper is cut"
+                                                   : "a file cannot be a fat binary's wrapper");
+  }
+  const auto* content = bytes.read<const uint8_t*>(8);
+  const Bytes wrapped{content, readable_bytes(content)};
+  return wrapped.begins_with(compressed_magic) ? extract_compressed(wrapped, device)
+                                               : extract_plain(wrapped, device);
 }
 
 TargetId::Feature feature_of(std::string_view text, std::string_view name) {
@@ -201,28 +223,21 @@ TargetMatch match_target(const TargetId& code, const TargetId& device) {
 }
 
 ExtractedImage extract_image(const void* image, size_t limit, const TargetId& device) {
-  const Bytes bytes{static_cast<const uint8_t*>(image), limit};
+  const Bytes bytes{static_cast<const uint8_t*>(image), limit != 0 ? limit : readable_bytes(image)};
   if (!bytes.has(0, 8)) {
-    return failure(hipErrorInvalidImage, "the image has only " + std::to_string(limit) + " bytes");
-  }
-  if (bytes.begins_with(elf_magic)) {
-    return extract_elf(bytes, device);
+    return failure(hipErrorInvalidImage, "the image has only " + std::to_string(bytes.limit) + " bytes");
   }
   if (bytes.begins_with(compressed_magic)) {
     return extract_compressed(bytes, device);
   }
   const auto magic = bytes.read<uint32_t>(0);
   if (magic == wrapper_magic) {
-    return bytes.has(0, 24) ? extract_image(bytes.read<const void*>(8), 0, device)
-                            : failure(hipErrorInvalidImage, "the fat binary's wrapper is cut");
+    return extract_wrapped(bytes, limit == 0, device);
   }
   if (magic == packed_wrapper_magic) {
     return failure(hipErrorNoBinaryForGpu, "its code is in .kpack archives, which are not read");
   }
-  if (bytes.begins_with(bundle_magic)) {
-    return extract_bundle(bytes, device);
-  }
-  return failure(hipErrorInvalidImage, "the image is neither an ELF nor an offload bundle");
+  return extract_plain(bytes, device);
 }
 
 }  // namespace ktrace::softdev::hip

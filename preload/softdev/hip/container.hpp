@@ -40,8 +40,8 @@ struct ExtractedImage {
 };
 
 // Finds the ELF for the device in `image`, which may be an ELF, a bundle, a compressed bundle or a "HIPF"
-// wrapper. `limit` is the number of readable bytes, or 0 where nobody knows (hipModuleLoadData): then sizes
-// in the image are believed.
+// wrapper. `limit` is the number of readable bytes, or 0 where nobody knows (hipModuleLoadData): then
+// everything that is mapped there may be read.
 ExtractedImage extract_image(const void* image, size_t limit, const TargetId& device);
 
 }  // namespace ktrace::softdev::hip

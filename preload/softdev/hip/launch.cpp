@@ -160,7 +160,7 @@ hipError_t prepare_launch(const DeviceState& state, Function& function, const La
   prepared.shape = shape_of(launch);
   prepared.start = launch.start;
   prepared.stop = launch.stop;
-  fill_hidden_arguments(*prepared.kernel, prepared.shape, reinterpret_cast<uintptr_t>(state.queue),
+  fill_hidden_arguments(*prepared.kernel, prepared.shape, reinterpret_cast<uintptr_t>(state.queues[0]),
                         prepared.segment);
   return hipSuccess;
 }
@@ -171,7 +171,8 @@ hipError_t run_launch(Runtime& runtime, DeviceState& state, Stream& stream, Devi
     return hipErrorInvalidDevice;
   }
   const KernargMemory kernarg(runtime.registry, launch.segment, launch.device);
-  const Dispatch dispatch = make_dispatch(launch, kernarg.data());
+  Dispatch dispatch = make_dispatch(launch, kernarg.data());
+  dispatch.queue = state.queue_of(stream);
 
   // Streams of one device take turns on it: the core runs one dispatch at a
   // time.

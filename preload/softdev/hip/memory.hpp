@@ -12,7 +12,7 @@ hipError_t allocate_device_memory(Runtime& runtime, void** pointer, size_t size,
 void release_device_memory(Runtime& runtime, int device);
 
 // Whether [pointer, pointer + size) stays within the range that it starts in. Memory that HIP does not know
-// is the host's own and is taken on trust, as HIP takes it.
+// is the host's own: whether it is there at all is asked.
 bool is_within_allocation(const Runtime& runtime, const void* pointer, size_t size);
 
 }  // namespace ktrace::softdev::hip

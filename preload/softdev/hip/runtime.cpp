@@ -95,7 +95,9 @@ Runtime::Runtime()
     DeviceState& state = *devices.back();
     state.null_stream.device = index;
     state.null_stream.is_legacy = true;
-    state.queue = registry.allocate(256, MemoryKind::internal, index);
+    for (void*& queue : state.queues) {
+      queue = registry.allocate(queue_bytes, MemoryKind::internal, index);
+    }
   }
   start_error = devices.empty() ? hipErrorNoDevice : hipSuccess;
 }
@@ -199,14 +201,18 @@ ThreadState::~ThreadState() {
 }
 
 void say(const char* format, ...) {
-  char text[1024];
   va_list arguments;
   va_start(arguments, format);
-  const int length = std::vsnprintf(text, sizeof text, format, arguments);
+  va_list again;
+  va_copy(again, arguments);
+  const int length = std::vsnprintf(nullptr, 0, format, arguments);
   va_end(arguments);
-  if (length > 0) {
-    std::fprintf(stderr, "ktrace softdev: %s\n", text);
+  if (length > 0) {  // whole: names of kernels can have thousands of characters, and the cause comes last
+    std::string text(static_cast<size_t>(length) + 1, '\0');
+    std::vsnprintf(text.data(), text.size(), format, again);
+    std::fprintf(stderr, "ktrace softdev: %s\n", text.c_str());
   }
+  va_end(again);
 }
 
 hipError_t finish_call(hipError_t error) {

@@ -1,6 +1,7 @@
 // The state behind the HIP calls: devices, streams, events, modules, and the locks around them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -82,10 +83,11 @@ struct DeviceState {
   Stream null_stream;
   std::set<Stream*> streams;
   std::optional<DeviceFault> fault;
+  void* queue_of(const Stream& stream) const { return queues[stream.id % queues.size()]; }
   unsigned flags = 0;
   bool is_active = false;
   size_t allocated = 0;                 // bytes, kinds device and managed
-  void* queue = nullptr;                // what hidden_queue_ptr points to
+  std::array<void*, 4> queues = {};     // as many as HIP makes of a device; streams share them
   hipMemPool_t default_pool = nullptr;  // made when first asked for
   hipMemPool_t current_pool = nullptr;  // null: the default one
   std::set<int> peers;                  // devices whose memory hipDeviceEnablePeerAccess opened

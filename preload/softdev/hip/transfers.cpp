@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/mapped.hpp"
 #include "hip/memory.hpp"
 
 namespace ktrace::softdev::hip {
@@ -25,12 +26,31 @@ uint8_t* place_in(const hipPitchedPtr& pointer, const hipPos& position, size_t l
          ((position.z + layer) * pointer.ysize + position.y + row) * pointer.pitch + position.x;
 }
 
-// All bytes from the box's first one to its last one.
+// count * size + more, unless that is too much for any memory.
+std::optional<size_t> scaled_sum(size_t count, size_t size, size_t more) {
+  size_t product = 0, sum = 0;
+  if (__builtin_mul_overflow(count, size, &product) || __builtin_add_overflow(product, more, &sum)) {
+    return std::nullopt;
+  }
+  return sum;
+}
+
+// All bytes from the pointer to the box's last one.
+std::optional<size_t> reach_of(const hipPitchedPtr& pointer, const hipPos& position, const hipExtent& extent) {
+  const auto layers = scaled_sum(1, position.z, extent.depth - 1);
+  const auto rows_within = scaled_sum(1, position.y, extent.height - 1);
+  const auto bytes = scaled_sum(1, position.x, extent.width);
+  if (!layers || !rows_within || !bytes) {
+    return std::nullopt;
+  }
+  const auto rows = scaled_sum(*layers, pointer.ysize, *rows_within);
+  return rows ? scaled_sum(*rows, pointer.pitch, *bytes) : std::nullopt;
+}
+
 bool is_inside(const Runtime& runtime, const hipPitchedPtr& pointer, const hipPos& position,
                const hipExtent& extent) {
-  const uint8_t* first = place_in(pointer, position, 0, 0);
-  const uint8_t* last = place_in(pointer, position, extent.depth - 1, extent.height - 1) + extent.width;
-  return is_within_allocation(runtime, first, static_cast<size_t>(last - first));
+  const auto reach = reach_of(pointer, position, extent);
+  return reach && is_within_allocation(runtime, pointer.ptr, *reach);
 }
 
 size_t bytes_of(const hipExtent& extent) { return extent.width * extent.height * extent.depth; }
@@ -43,6 +63,9 @@ Nanoseconds duration_of(size_t bytes, bool on_device) {
 size_t width_of(const hipMemsetParams& fill) { return fill.width * fill.elementSize; }
 
 void write_rows(const hipMemsetParams& fill) {
+  if (fill.width == 0) {
+    return;
+  }
   for (size_t row = 0; row < fill.height; ++row) {
     uint8_t* place = static_cast<uint8_t*>(fill.dst) + row * fill.pitch;
     if (fill.elementSize == 1) {
@@ -77,12 +100,16 @@ hipError_t check_copy(const Runtime& runtime, const hipMemcpy3DParms& box) {
   if (!is_known(box.kind)) {
     return hipErrorInvalidMemcpyDirection;
   }
-  if (bytes_of(box.extent) == 0) {
+  if (box.extent.width == 0 || box.extent.height == 0 || box.extent.depth == 0) {
     return hipSuccess;
   }
   const bool has_rows = box.extent.height > 1 || box.extent.depth > 1;
   if (has_rows && (box.extent.width > box.srcPtr.pitch || box.extent.width > box.dstPtr.pitch)) {
     return hipErrorInvalidPitchValue;
+  }
+  const bool has_layers = box.extent.depth > 1;
+  if (has_layers && (box.extent.height > box.srcPtr.ysize || box.extent.height > box.dstPtr.ysize)) {
+    return hipErrorInvalidValue;
   }
   return is_inside(runtime, box.srcPtr, box.srcPos, box.extent) &&
                  is_inside(runtime, box.dstPtr, box.dstPos, box.extent)
@@ -116,11 +143,12 @@ hipError_t check_fill(const Runtime& runtime, const hipMemsetParams& fill) {
   if (fill.dst == nullptr || !runtime.registry.find(fill.dst)) {
     return hipErrorInvalidValue;
   }
-  if (fill.height > 1 && fill.pitch < width_of(fill)) {
+  const auto width = scaled_sum(fill.width, fill.elementSize, 0);
+  if (!width || (fill.height > 1 && fill.pitch < *width)) {
     return hipErrorInvalidValue;
   }
-  const size_t span = fill.height == 0 ? 0 : (fill.height - 1) * fill.pitch + width_of(fill);
-  return is_within_allocation(runtime, fill.dst, span) ? hipSuccess : hipErrorInvalidValue;
+  const auto span = fill.height == 0 ? size_t{0} : scaled_sum(fill.height - 1, fill.pitch, *width);
+  return span && is_within_allocation(runtime, fill.dst, *span) ? hipSuccess : hipErrorInvalidValue;
 }
 
 hipError_t run_fill(Runtime& runtime, Stream& stream, const hipMemsetParams& fill) {
@@ -135,7 +163,10 @@ hipError_t run_fill(Runtime& runtime, Stream& stream, const hipMemsetParams& fil
 
 bool is_within_allocation(const Runtime& runtime, const void* pointer, size_t size) {
   const auto allocation = runtime.registry.find(pointer);
-  return !allocation || size <= allocation->size - (reinterpret_cast<uintptr_t>(pointer) - allocation->base);
+  if (!allocation) {  // the program's own memory: of which HIP would find out by crashing
+    return is_mapped(pointer, size);
+  }
+  return size <= allocation->size - (reinterpret_cast<uintptr_t>(pointer) - allocation->base);
 }
 
 }  // namespace ktrace::softdev::hip

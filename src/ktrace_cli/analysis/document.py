@@ -18,6 +18,7 @@ from ktrace_cli.analysis.longest import LongestWave
 from ktrace_cli.analysis.phase_times import Phase
 from ktrace_cli.analysis.quality import Quality
 from ktrace_cli.analysis.results import NANOSECONDS, KernelSummary, Summary
+from ktrace_cli.analysis.tracing_cost import cost_document
 from ktrace_cli.model import ClockFit, Device
 
 SCHEMA_VERSION = 1
@@ -183,7 +184,7 @@ def _quality(quality: Quality) -> dict[str, Any]:
             for clock in quality.clocks
         ],
         "percentile_error": quality.percentile_error,
-        "tracing_cost": quality.tracing_cost,
+        "tracing_cost": cost_document(quality.tracing_cost),
     }
 
 

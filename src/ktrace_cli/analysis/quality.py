@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from ktrace_cli.model import Losses, Timeline
+
+if TYPE_CHECKING:
+    from ktrace_cli.analysis.tracing_cost import TracingCost
 
 _UNPAIRED = ("unclosed_slices", "stray_ends", "stray_values", "overwritten_begins")
 _SAID_BY_ITSELF = {"dropped_words", "truncated_waves", "overwritten_words", *_UNPAIRED}
@@ -44,8 +48,8 @@ class Quality:
     """Times of any device are modelled, not measured."""
     percentile_error: float
     """Largest, as a part of a percentile; 0: exact."""
-    tracing_cost: None = None
-    """Not measured."""
+    tracing_cost: TracingCost | None = None
+    """An estimate; None: no selftest was named."""
 
     @property
     def is_complete(self) -> bool:

@@ -7,8 +7,9 @@ from fnmatch import fnmatchcase
 
 from ktrace_cli.analysis.phase_tables import Style, histogram_blocks, phase_table, unit_table
 from ktrace_cli.analysis.quality import ClockQuality, Quality
-from ktrace_cli.analysis.report import Block, Heading, Line
+from ktrace_cli.analysis.report import Block, Heading, Line, Name
 from ktrace_cli.analysis.results import NANOSECONDS, KernelSummary, Summary
+from ktrace_cli.analysis.tracing_cost import cost_sentences
 from ktrace_cli.analysis.unfinished_wording import unfinished_blocks
 from ktrace_cli.analysis.wording import sentences, title
 from ktrace_cli.errors import UsageError
@@ -30,7 +31,7 @@ def write_report(summary: Summary, style: Style, histograms: Sequence[str] = ())
         UsageError: one of `histograms` matches no phase.
     """
     _check(summary, histograms)
-    blocks: list[Block] = [Line((_quality(summary.quality, len(summary.devices)),))]
+    blocks: list[Block] = [Line((quality_line(summary.quality, len(summary.devices)),))]
     if summary.unit != NANOSECONDS:
         text = "times in cycles of the core clock (cy); clocks of different XCCs are not aligned"
         blocks.append(Line((text,)))
@@ -54,6 +55,7 @@ def _kernel(
     if kernel.phases:
         yield from phase_table(kernel, style)
     yield from sentences(kernel, style)
+    yield from cost_lines(kernel, summary.quality)
     if kernel.units:
         is_lane = summary.unit_columns == ("lane",)
         yield from unit_table(kernel, summary.unit_columns, is_lane, style)
@@ -79,13 +81,27 @@ def _check(summary: Summary, histograms: Sequence[str]) -> None:
             )
 
 
-def _quality(quality: Quality, devices: int) -> str:
+def quality_line(quality: Quality, devices: int) -> str:
+    """Say how far numbers can be trusted, in one line."""
     clocks = [_clock(clock, is_one=devices == 1) for clock in quality.clocks]
     error = 100 * quality.percentile_error
     percentiles = f"percentiles within {error:.1f} %" if error else "percentiles exact"
-    return "; ".join(
-        [f"quality: {_missing(quality)}", *clocks, percentiles, "tracing cost not measured"]
-    )
+    return "; ".join([f"quality: {_missing(quality)}", *clocks, percentiles, _tracing(quality)])
+
+
+def _tracing(quality: Quality) -> str:
+    cost = quality.tracing_cost
+    if cost is None:
+        return "tracing cost not measured"
+    return f"tracing cost estimated by a selftest ({cost.selftest.describe()})"
+
+
+def cost_lines(kernel: KernelSummary, quality: Quality) -> Iterator[Line]:
+    """Say what tracing costs a kernel; nothing where no selftest tells."""
+    cost = quality.tracing_cost.of(kernel) if quality.tracing_cost else None
+    if cost is not None:
+        for before, name, behind in cost_sentences(cost):
+            yield Line((before, Name(name), behind), 1) if name else Line((before,))
 
 
 def _missing(quality: Quality) -> str:

@@ -83,7 +83,13 @@ def _tell(runs: list[RunProfile], output: Path) -> None:
             f" (`{worst.phase}` of `{worst.kernel}`), half of the phases by"
             f" {100 * noise[len(noise) // 2].part:.1f} % or less"
         )
-    if len(runs) < _FEW_RUNS:
+    if all(run.is_modelled for run in runs):
+        if len(runs) == 1:
+            console.say(
+                "times are modelled (software device): runs of the same code do not differ, so"
+                " that one is enough"
+            )
+    elif len(runs) < _FEW_RUNS:
         console.say(
             f"{_FEW_RUNS} runs or more tell better how much runs differ although nothing has"
             " changed"

@@ -1,4 +1,4 @@
-"""What `ktrace diff` and `ktrace baseline` share: the runs that the user named."""
+"""What commands that compare share: the runs that the user named, and what counts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from ktrace_cli import console
 from ktrace_cli.analysis.compare.baseline_file import is_baseline, read_baseline
 from ktrace_cli.analysis.compare.measure import measure
 from ktrace_cli.analysis.compare.profile import RunProfile
+from ktrace_cli.analysis.compare.results import ALLOWABLE, Difference
 from ktrace_cli.commands.recording import load_recording
 from ktrace_cli.commands.selection import Unit
-from ktrace_cli.errors import ExitStatus, KtraceError
+from ktrace_cli.errors import ExitStatus, KtraceError, UsageError
 from ktrace_cli.timeline.cycles import in_cycles
 from ktrace_cli.timeline.progress import with_progress
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
@@ -37,6 +38,36 @@ UnitOption = Annotated[
         help="Times in nanoseconds, or in cycles of the core clock, which its rate does not"
         " change. Without it: what the baseline has, else nanoseconds.",
     ),
+]
+FailOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="PHASE>LIMIT",
+        show_default=False,
+        help="How much slower phases (a shell pattern, or `KERNEL:PHASE`) may become:"
+        " `mainloop>5%`, `load>2us`, `load>5%,2us` for both; may be repeated. Without it: `*>5%`.",
+    ),
+]
+FloorOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        show_default=False,
+        help="Ignore changes of an occurrence up to this. Without it: two ticks of the clock.",
+    ),
+]
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-different",
+        metavar="WHAT",
+        show_default=False,
+        help="Compare although this differs: target, shape, events or kernels; may be repeated.",
+    ),
+]
+LossOption = Annotated[
+    bool, typer.Option("--allow-loss", help="Give a verdict although recordings lack something.")
 ]
 # What read_recording has better words for.
 _NO_TOOLS_FILE = {FileKind.RECORDING, FileKind.EMPTY, FileKind.ZEROS, FileKind.LFS_POINTER}
@@ -79,6 +110,22 @@ def unit_of(files: Sequence[Path]) -> Unit:
         if is_baseline(path):
             return Unit(read_baseline(path)[0].unit)
     return Unit.NS
+
+
+def allowed_differences(names: Sequence[str], *, allow_loss: bool) -> frozenset[Difference]:
+    """Read `--allow-different` and `--allow-loss`.
+
+    Raises:
+        UsageError: a name is not known.
+    """
+    known = {difference.value: difference for difference in ALLOWABLE}
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"`--allow-different {name}` is not known", fix=f"name one of {', '.join(known)}"
+            )
+    allowed = {known[name] for name in names}
+    return frozenset(allowed | ({Difference.LOSS} if allow_loss else set()))
 
 
 def _baseline(path: Path) -> list[RunProfile]:

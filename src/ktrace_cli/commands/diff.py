@@ -14,13 +14,24 @@ from ktrace_cli import console
 from ktrace_cli.analysis.compare.compare import Request, compare
 from ktrace_cli.analysis.compare.document import to_document
 from ktrace_cli.analysis.compare.report import write_comparison
-from ktrace_cli.analysis.compare.results import ALLOWABLE, Comparison, Difference, Verdict
+from ktrace_cli.analysis.compare.results import Comparison, Verdict
 from ktrace_cli.analysis.compare.rules import parse_floor, parse_rules
 from ktrace_cli.analysis.compare.sides import only_kernels
 from ktrace_cli.analysis.markdown import to_markdown
 from ktrace_cli.analysis.report import Heading
-from ktrace_cli.commands.comparing import KernelOption, UnitOption, list_files, load_runs, unit_of
-from ktrace_cli.commands.report import show_report
+from ktrace_cli.commands.comparing import (
+    AllowOption,
+    FailOption,
+    FloorOption,
+    KernelOption,
+    LossOption,
+    UnitOption,
+    allowed_differences,
+    list_files,
+    load_runs,
+    unit_of,
+)
+from ktrace_cli.commands.terminal import show_report
 from ktrace_cli.errors import ExitStatus, UsageError
 
 _STATUS = {
@@ -47,36 +58,6 @@ NewOption = Annotated[
     typer.Option(
         "--new", metavar="FILE", show_default=False, help="A run of the new side; may be repeated."
     ),
-]
-FailOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-on",
-        metavar="PHASE>LIMIT",
-        show_default=False,
-        help="How much slower phases (a shell pattern, or `KERNEL:PHASE`) may become:"
-        " `mainloop>5%`, `load>2us`, `load>5%,2us` for both; may be repeated. Without it: `*>5%`.",
-    ),
-]
-FloorOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME",
-        show_default=False,
-        help="Ignore changes of an occurrence up to this. Without it: two ticks of the clock.",
-    ),
-]
-AllowOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow-different",
-        metavar="WHAT",
-        show_default=False,
-        help="Compare although this differs: target, shape, events or kernels; may be repeated.",
-    ),
-]
-LossOption = Annotated[
-    bool, typer.Option("--allow-loss", help="Give a verdict although recordings lack something.")
 ]
 TopOption = Annotated[
     int, typer.Option(metavar="N", min=0, help="Most rows of a table, and kernels; 0: all.")
@@ -107,7 +88,7 @@ def diff(
     """
     if as_json and as_markdown:
         raise UsageError("`--json` and `--markdown` exclude each other", fix="give one of them")
-    allowed = _allowed(allow_different or (), allow_loss=allow_loss)
+    allowed = allowed_differences(allow_different or (), allow_loss=allow_loss)
     olds, news = (list_files(side) for side in _sides(files or (), base or (), new or ()))
     used = unit or unit_of([*olds, *news])
     request = Request(
@@ -139,17 +120,6 @@ def _sides(
             " `--base FILE` and `--new FILE`",
         )
     return base, new
-
-
-def _allowed(names: Sequence[str], *, allow_loss: bool) -> frozenset[Difference]:
-    known = {difference.value: difference for difference in ALLOWABLE}
-    for name in names:
-        if name not in known:
-            raise UsageError(
-                f"`--allow-different {name}` is not known", fix=f"name one of {', '.join(known)}"
-            )
-    allowed = {known[name] for name in names}
-    return frozenset(allowed | ({Difference.LOSS} if allow_loss else set()))
 
 
 def _write(result: Comparison, top: int, *, as_json: bool, as_markdown: bool) -> None:

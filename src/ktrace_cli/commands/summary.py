@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -19,6 +20,7 @@ from ktrace_cli.analysis.report import ASCII, UNICODE, Line
 from ktrace_cli.analysis.results import Request, Summary
 from ktrace_cli.analysis.summary import summarize
 from ktrace_cli.analysis.summary_report import write_report
+from ktrace_cli.analysis.tracing_cost import cite_selftest
 from ktrace_cli.commands.recording import (
     RecordingArgument,
     StrictOption,
@@ -27,7 +29,6 @@ from ktrace_cli.commands.recording import (
     find_recording,
     load_timeline,
 )
-from ktrace_cli.commands.report import show_report
 from ktrace_cli.commands.selection import (
     BlocksOption,
     DispatchOption,
@@ -44,7 +45,9 @@ from ktrace_cli.commands.selection import (
     select_sections,
     select_waves,
 )
+from ktrace_cli.commands.terminal import show_report
 from ktrace_cli.errors import UsageError
+from ktrace_cli.selftest_file.reading import find_selftest
 from ktrace_cli.timeline.cycles import in_cycles
 from ktrace_cli.timeline.progress import with_progress
 
@@ -96,6 +99,16 @@ WaitOption = Annotated[
         f" overlapped meanwhile; may be repeated. Without it: {', '.join(WAITS)}.",
     ),
 ]
+SelftestOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--selftest",
+        metavar="FILE",
+        show_default=False,
+        help="Estimate what tracing itself costs, by this result of `ktrace selftest -o` for the"
+        " same target. Without it: KTRACE_SELFTEST.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON; its keys are a promise.")]
 MarkdownOption = Annotated[
     bool, typer.Option("--markdown", help="Write GitHub's Markdown, for comments in CI.")
@@ -108,6 +121,7 @@ def summary(
     histogram: HistogramOption = None,
     top: TopOption = 20,
     wait: WaitOption = None,
+    selftest: SelftestOption = None,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
     strict: StrictOption = False,
@@ -147,6 +161,8 @@ def summary(
     request = Request(by, tuple(wait or WAITS))
     with console.progress("adding up phases") as advance:
         result = summarize(with_progress(shown, advance), request)
+    if named := find_selftest(selftest):
+        result = cite_selftest(result, named, path)
     _write(result, _Output(output_format, describe_devices(timeline), top, histogram or []))
     check_losses(timeline, strict=strict)
 

@@ -76,6 +76,8 @@ def traced_environment(
         library_folder = session.software_device.parent
         _prepend(environment, "LD_LIBRARY_PATH", [library_folder])
         environment["ROCM_PATH"] = environment["HIP_PATH"] = str(session.rocm)
+        if "PATH" in environment:
+            _prepend(environment, "PATH", [session.rocm / "bin"])
     _prepend(environment, "LD_PRELOAD", preloads)
     ours = _ours(options, session, version)
     return environment | {name: value for name, value in ours.items() if value}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ktrace_cli.errors import ExitStatus, KtraceError
+from ktrace_cli.launch.rocm import fill_rocm
 from ktrace_cli.libraries import native_library
 
 INTERPOSER = "libktrace_preload.so"
@@ -38,7 +39,7 @@ class Session:
 
     @property
     def rocm(self) -> Path:
-        """A ROCm folder whose lib/ holds the software device under all its names."""
+        """A ROCm folder whose lib/ holds the software device under all its names: see rocm.py."""
         return self.folder / "rocm"
 
     @property
@@ -68,6 +69,7 @@ def make_session(*, software_device: bool) -> Iterator[Session]:
             session.software_device.parent.mkdir(parents=True)
             for name in SOFTWARE_DEVICE_NAMES:
                 (session.software_device.parent / name).symlink_to(libraries[1])
+            fill_rocm(session.rocm, os.environ)
         yield session
     finally:
         if all(map(_ends_soon, _users_of(session.folder))):

@@ -88,7 +88,7 @@ void pack_half(Wave& wave, const Inst& inst, Rounding rounding) {
   commit_result(wave, inst, low, enable);
 }
 void pack_half_toward_zero(Wave& wave, const Inst& inst) { pack_half(wave, inst, Rounding::zero); }
-void pack_half_by_mode(Wave& wave, const Inst& inst) { pack_half(wave, inst, rounding_f16(wave)); }
+void pack_half_to_nearest(Wave& wave, const Inst& inst) { pack_half(wave, inst, Rounding::even); }
 
 // ---- 8-bit floats. The byte or word comes from SDWA's selector or from op_sel.
 
@@ -206,7 +206,7 @@ constexpr OpHandler conversions[] = {
     {op::v_cvt_pknorm_u16_f16, run<U32(F16, F16), pack_unsigned_normalized>},
     {op::v_cvt_f32_bf16, run<F32(U16), f32_from_bf16>},
     {op::v_cvt_pk_bf16_f32, run<U32(F32, F32), pack_bfloat>},
-    {op::v_cvt_pk_f16_f32, pack_half_by_mode},
+    {op::v_cvt_pk_f16_f32, pack_half_to_nearest},
     {op::v_cvt_pkrtz_f16_f32, pack_half_toward_zero},
     {op::v_cvt_f32_fp8, from_float8<Float8::fp8>},
     {op::v_cvt_f32_bf8, from_float8<Float8::bf8>},

@@ -34,5 +34,10 @@ void add_comparisons(HandlerTable& table);
 void add_packed_ops(HandlerTable& table);
 void add_dot_products(HandlerTable& table);
 void add_matrix_ops(HandlerTable& table);
+// After add_matrix_ops: they take over some of its numbers.
+void add_sparse_ops(HandlerTable& table);
+void add_scaled_ops(HandlerTable& table);
+void add_scaled_conversions(HandlerTable& table);
+void add_cube_ops(HandlerTable& table);
 
 }  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

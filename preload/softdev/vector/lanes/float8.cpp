@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "vector/lanes/small_float.hpp"
+
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 namespace {
 
@@ -74,23 +76,7 @@ uint32_t narrow_float8(float value, const Float8Format& format, bool saturate) {
   if (magnitude > 0x7f800000u) {
     return nan_pattern(format);
   }
-  // Where a half unit of the target starts: normals keep fraction_bits, subnormals ever fewer.
-  const int exponent = static_cast<int>(magnitude >> 23);
-  const int lowest = 127 + 1 - format.bias;
-  const unsigned normal_shift = 23u - format.fraction_bits;
-  uint32_t kept = 0;
-  if (exponent >= lowest) {
-    const uint32_t rebased = magnitude - (static_cast<uint32_t>(lowest - 1) << 23);
-    const uint32_t half = (1u << (normal_shift - 1)) - 1u;
-    kept = (rebased + half + (rebased >> normal_shift & 1u)) >> normal_shift;
-  } else {
-    const uint32_t significand = exponent != 0 ? (magnitude & 0x7fffffu) | 0x800000u : magnitude;
-    const unsigned shift = normal_shift + static_cast<unsigned>(lowest - (exponent != 0 ? exponent : 1));
-    if (shift < 26) {
-      const uint32_t half = (1u << (shift - 1)) - 1u;
-      kept = (significand + half + (significand >> shift & 1u)) >> shift;
-    }
-  }
+  const uint32_t kept = round_magnitude(magnitude, format.fraction_bits, format.bias);
   const uint32_t largest = largest_pattern(format);
   if (magnitude == 0x7f800000u || kept > largest) {
     if (saturate) {

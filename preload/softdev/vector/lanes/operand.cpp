@@ -1,6 +1,8 @@
 // The less frequent ways to read and write operands: scalars, modifiers, DPP, SDWA, partial writes.
 #include "vector/lanes/operand.hpp"
 
+#include <cmath>
+
 #include "vector/lanes/dpp.hpp"
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
@@ -24,6 +26,11 @@ void select_sdwa(const Inst& inst, unsigned n, const uint32_t* from, Row& row) {
 // The flush of MODE keeps the sign.
 uint32_t flushed_f32(uint32_t bits) { return (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits; }
 
+uint32_t flushed_f16(uint32_t bits) { return (bits & 0x7c00u) == 0 ? bits & 0x8000u : bits; }
+uint64_t flushed_f64(uint64_t bits) {
+  return (bits & 0x7ff0000000000000u) == 0 ? bits & 0x8000000000000000u : bits;
+}
+
 template <class Float>
 Float clamped(Float value, bool nan_is_zero) {
   const Float inside = value >= 1 ? Float{1} : value > 0 ? value : Float{0};
@@ -44,6 +51,20 @@ unsigned effective_omod(const Wave& wave, const Inst& inst, uint32_t output_deno
 bool clamps_nan(const Wave& wave) { return (wave.mode & mode_dx10_clamp) != 0; }
 
 }  // namespace
+
+void flush_half_values(RowF32& values) {
+  constexpr float smallest_normal = 0x1p-14f;
+  KTRACE_EACH_LANE(l) {
+    const float value = values.at[l];
+    values.at[l] = std::fabs(value) < smallest_normal ? std::copysign(0.0f, value) : value;
+  }
+}
+void flush_half_patterns(Row& row) {
+  KTRACE_EACH_LANE(l) { row.at[l] = flushed_f16(row.at[l]); }
+}
+void flush_doubles(Row64& row) {
+  KTRACE_EACH_LANE(l) { row.at[l] = flushed_f64(row.at[l]); }
+}
 
 const uint32_t* fetch_modified(Wave& wave, const Inst& inst, unsigned n, SourceKind kind, Row& scratch,
                                Enable& enable) {
@@ -108,6 +129,9 @@ void fetch_wide(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row6
   }
   if ((inst.neg >> n & 1) != 0) {
     KTRACE_EACH_LANE(l) { row.at[l] ^= sign; }
+  }
+  if (type == OperandType::real && __builtin_expect(flushes_half_inputs(wave), 0)) {
+    flush_doubles(row);
   }
 }
 
@@ -181,6 +205,9 @@ void finish_f64(const Wave& wave, const Inst& inst, Row64& row) {
   if (inst.clamp) {
     const bool nan_is_zero = clamps_nan(wave);
     KTRACE_EACH_LANE(l) { row.at[l] = bits_as<uint64_t>(clamped(bits_as<double>(row.at[l]), nan_is_zero)); }
+  }
+  if (flushes_half_outputs(wave)) {
+    flush_doubles(row);
   }
 }
 

@@ -30,6 +30,30 @@ inline bool reads_plainly(const Wave& wave, const Inst& inst, SourceKind kind) {
   return modifiers == 0 && !flushes;
 }
 
+// MODE's denormal bits of f16 and f64.
+inline bool flushes_half_inputs(const Wave& wave) { return (wave.mode & 0x40u) == 0; }
+inline bool flushes_half_outputs(const Wave& wave) { return (wave.mode & 0x80u) == 0; }
+
+// The flush keeps the sign.
+void flush_half_values(RowF32& values);
+void flush_half_patterns(Row& row);
+void flush_doubles(Row64& row);
+
+// f16 patterns as floats.
+inline void widen_halves(const Wave& wave, const uint32_t* from, RowF32& values) {
+  widen_half_row(from, values.at);
+  if (__builtin_expect(flushes_half_inputs(wave), 0)) {
+    flush_half_values(values);
+  }
+}
+// Floats as f16 patterns.
+inline void narrow_halves(const Wave& wave, const RowF32& values, Row& row) {
+  narrow_half_row(values.at, row.at, rounding_f16(wave));
+  if (__builtin_expect(flushes_half_outputs(wave), 0)) {
+    flush_half_patterns(row);
+  }
+}
+
 // The general case of fetch. Returns `scratch`, filled; or a register's row.
 const uint32_t* fetch_modified(Wave& wave, const Inst& inst, unsigned n, SourceKind kind, Row& scratch,
                                Enable& enable);
@@ -74,7 +98,7 @@ class Source<F16> {
  public:
   Source(Wave& wave, const Inst& inst, unsigned n, Enable& enable) {
     Row scratch;
-    widen_half_row(fetch(wave, inst, n, SourceKind::half, scratch, enable), m_values.at);
+    widen_halves(wave, fetch(wave, inst, n, SourceKind::half, scratch, enable), m_values);
   }
   float operator[](unsigned l) const { return m_values.at[l]; }
 
@@ -119,7 +143,7 @@ template <>
 class Source<Old<F16>> {
  public:
   Source(Wave& wave, const Inst& inst, unsigned, Enable&) {
-    widen_half_row(wave.vgpr(inst.dst), m_values.at);
+    widen_halves(wave, wave.vgpr(inst.dst), m_values);
   }
   float operator[](unsigned l) const { return m_values.at[l]; }
 
@@ -129,13 +153,18 @@ class Source<Old<F16>> {
 template <>
 class Source<Old<F64>> {
  public:
-  Source(Wave& wave, const Inst& inst, unsigned, Enable&)
-      : m_low(wave.vgpr(inst.dst)), m_high(wave.vgpr(inst.dst + 1u)) {}
-  double operator[](unsigned l) const { return bits_as<double>(m_low[l] | uint64_t{m_high[l]} << 32); }
+  Source(Wave& wave, const Inst& inst, unsigned, Enable&) {
+    const uint32_t* low = wave.vgpr(inst.dst);
+    const uint32_t* high = wave.vgpr(inst.dst + 1u);
+    KTRACE_EACH_LANE(l) { m_row.at[l] = low[l] | uint64_t{high[l]} << 32; }
+    if (__builtin_expect(flushes_half_inputs(wave), 0)) {
+      flush_doubles(m_row);
+    }
+  }
+  double operator[](unsigned l) const { return bits_as<double>(m_row.at[l]); }
 
  private:
-  const uint32_t* m_low;
-  const uint32_t* m_high;
+  Row64 m_row;
 };
 
 // ---- results
@@ -235,7 +264,7 @@ class Result<F16> {
   void commit(Wave& wave, const Inst& inst, Enable enable) {
     finish_f16(wave, inst, m_values);
     Row row;
-    narrow_half_row(m_values.at, row.at, rounding_f16(wave));
+    narrow_halves(wave, m_values, row);
     commit_half(wave, inst, row, enable);
   }
 

@@ -26,7 +26,7 @@ class HalfResult16<F16> {
   void set(unsigned l, float value) { m_values.at[l] = value; }
   const Row& finish(const Wave& wave, const Inst& inst) {
     finish_f16(wave, inst, m_values);
-    narrow_half_row(m_values.at, m_row.at, rounding_f16(wave));
+    narrow_halves(wave, m_values, m_row);
     return m_row;
   }
 
@@ -91,9 +91,13 @@ void mixed_source(Wave& wave, const Inst& inst, unsigned n, RowF32& values) {
     Row half;
     const unsigned shift = bit_of(inst.op_sel, n) ? 16 : 0;
     KTRACE_EACH_LANE(l) { half.at[l] = whole[l] >> shift; }
-    widen_half_row(half.at, values.at);
+    widen_halves(wave, half.at, values);
   } else {
-    std::memcpy(values.at, whole, sizeof values.at);
+    const uint32_t kept = (wave.mode & 0x10u) == 0 ? 0x80000000u : ~0u;
+    KTRACE_EACH_LANE(l) {
+      const bool is_denormal = (whole[l] & 0x7f800000u) == 0;
+      values.at[l] = bits_as<float>(is_denormal ? whole[l] & kept : whole[l]);
+    }
   }
   if (bit_of(inst.neg_hi, n)) {
     KTRACE_EACH_LANE(l) { values.at[l] = std::fabs(values.at[l]); }
@@ -129,7 +133,7 @@ void mixed_fma_f16(Wave& wave, const Inst& inst) {
   mixed_fma(wave, inst, values);
   finish_f16(wave, inst, values);
   Row row;
-  narrow_half_row(values.at, row.at, rounding_f16(wave));
+  narrow_halves(wave, values, row);
   const uint32_t* old = wave.vgpr(inst.dst);
   KTRACE_EACH_LANE(l) {
     row.at[l] = half == Half::low ? (old[l] & 0xffff0000u) | row.at[l] : (old[l] & 0xffffu) | row.at[l] << 16;

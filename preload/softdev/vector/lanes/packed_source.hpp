@@ -64,7 +64,7 @@ class HalfSource<F16> {
   HalfSource(Wave& wave, const Inst& inst, unsigned n, Half half) {
     Row row;
     select_half(wave, inst, n, half, true, row);
-    widen_half_row(row.at, m_values.at);
+    widen_halves(wave, row.at, m_values);
   }
   float operator[](unsigned l) const { return m_values.at[l]; }
 

@@ -19,6 +19,10 @@ Handler handler_of(uint16_t canonical_op) {
     add_packed_ops(filled);
     add_dot_products(filled);
     add_matrix_ops(filled);
+    add_sparse_ops(filled);
+    add_scaled_ops(filled);
+    add_scaled_conversions(filled);
+    add_cube_ops(filled);
     return filled;
   }();
   return table[canonical_op];

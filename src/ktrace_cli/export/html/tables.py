@@ -37,7 +37,7 @@ def describe(timeline: Timeline, zero: int, notes: Sequence[str]) -> dict[str, A
         "is_window": timeline.is_window,
         "launches": timeline.launches,
         "losses": timeline.losses.sentences(),
-        "notes": [*notes, *_notes(timeline)],
+        "notes": [*notes, *notes_on_parts(timeline)],
         "devices": [_device(device, timeline.clocks) for device in timeline.devices],
         "kernels": [
             {"name": display_name(k.mangled), "signature": k.name, "mangled": k.mangled}
@@ -52,7 +52,8 @@ def describe(timeline: Timeline, zero: int, notes: Sequence[str]) -> dict[str, A
     }
 
 
-def _notes(timeline: Timeline) -> list[str]:
+def notes_on_parts(timeline: Timeline) -> list[str]:
+    """Say what was left out of a recording because nobody wanted it."""
     filtered = count_filtered(timeline.dispatches)
     if not filtered:
         return []

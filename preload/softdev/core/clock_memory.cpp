@@ -1,0 +1,265 @@
+// Lines of an access, the level that each is found in, and what that takes.
+#include "core/clock_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/counters.hpp"
+#include "core/dispatch.hpp"
+
+namespace ktrace::softdev {
+
+namespace {
+
+// Goes through the lines of one access and finds each in the nearest cache.
+class Walk {
+ public:
+  Walk(CuClock& cu, Traffic traffic) : m_cu(cu), m_in_l1(traffic == Traffic::load) {}
+
+  // `weight` lines that are like this one.
+  void touch(uint64_t line, unsigned weight = 1) {
+    m_lines += weight;
+    if (m_in_l1 && m_cu.l1.touch(line)) {
+      return;
+    }
+    m_latency = std::max(m_latency, clock_model::l2_latency);
+    if (!m_cu.xcd->l2.touch(line)) {
+      m_latency = clock_model::memory_latency;
+      m_missing += weight;
+    }
+  }
+  void skip(unsigned count) { m_lines += count; }
+  uint64_t lines() const { return m_lines; }
+  uint64_t missing() const { return m_missing; }
+  uint64_t latency() const { return m_latency; }
+
+ private:
+  CuClock& m_cu;
+  const bool m_in_l1;
+  uint64_t m_lines = 0;
+  uint64_t m_missing = 0;
+  uint64_t m_latency = clock_model::l1_latency;
+};
+
+uint64_t line_of(uint64_t address) { return address / clock_model::line; }
+
+constexpr unsigned group_lanes = 16;  // a cycle of the address unit
+
+// The lanes of a group usually follow each other; three of them tell.
+bool is_consecutive(const uint64_t* addresses, unsigned size, unsigned count) {
+  return addresses[1] - addresses[0] == size && addresses[count - 1] - addresses[0] == (count - 1) * size;
+}
+
+// Neighbouring lanes in one line share its access; `before` is the line before. Returns the most lanes that
+// did.
+class LaneWalk {
+ public:
+  LaneWalk(Walk& walk, const Footprint& footprint) : m_walk(walk), m_footprint(footprint) {}
+
+  void consecutive(unsigned first_lane, unsigned count) {
+    const uint64_t begin = m_footprint.addresses[first_lane];
+    const uint64_t last = line_of(begin + uint64_t{count} * m_footprint.size - 1);
+    const uint64_t first = line_of(begin);
+    for (uint64_t line = first == m_before ? first + 1 : first; line <= last; ++line) {
+      m_walk.touch(line);
+    }
+    m_before = last;
+    constexpr auto line_bytes = static_cast<unsigned>(clock_model::line);
+    m_most = std::max(m_most, std::min(count, line_bytes / m_footprint.size));
+  }
+  // One line in `sample` is looked up and stands for the others.
+  void scattered(unsigned first_lane, uint64_t exec) {
+    constexpr auto sample = static_cast<unsigned>(clock_model::scatter_sample);
+    unsigned lines = 0, sharing = 0;
+    for (unsigned lane = first_lane; exec; ++lane, exec >>= 1) {
+      if (!(exec & 1)) {
+        continue;
+      }
+      const uint64_t line = line_of(m_footprint.addresses[lane]);
+      if (line != m_before) {
+        sharing = 0;
+        if (lines++ % sample == 0) {
+          m_walk.touch(line);
+        }
+      }
+      m_before = line;
+      m_most = std::max(m_most, ++sharing);
+    }
+    m_walk.skip(lines - (lines + sample - 1) / sample);
+  }
+  unsigned most() const { return m_most; }
+
+ private:
+  Walk& m_walk;
+  const Footprint& m_footprint;
+  uint64_t m_before = ~uint64_t{0};
+  unsigned m_most = 0;
+};
+
+unsigned walk_access(Walk& walk, const Footprint& footprint) {
+  LaneWalk lanes_walk(walk, footprint);
+  if (footprint.exec == ~uint64_t{0} && is_consecutive(footprint.addresses, footprint.size, lanes)) {
+    lanes_walk.consecutive(0, lanes);
+    return lanes_walk.most();
+  }
+  for (unsigned first = 0; first < lanes; first += group_lanes) {
+    const uint64_t exec = footprint.exec >> first & 0xffff;
+    if (exec == 0xffff && is_consecutive(footprint.addresses + first, footprint.size, group_lanes)) {
+      lanes_walk.consecutive(first, group_lanes);
+    } else if (exec) {
+      lanes_walk.scattered(first, exec);
+    }
+  }
+  return lanes_walk.most();
+}
+
+// Results of vector memory arrive in order.
+void push_vector(Wave& wave, uint64_t ready) {
+  push_vmcnt(wave, std::max(ready, wave.last_vector_result));
+  wave.last_vector_result = std::max(ready, wave.last_vector_result);
+}
+
+// Keeps L1 busy for its lines; the interpreter has counted the address unit already.
+uint64_t occupy_l1(Wave& wave, uint64_t lines) {
+  const uint64_t cycles = std::max(lines * clock_model::line_cycles, clock_model::vmem_cycles);
+  wave.clock->units.free_at(Unit::vmem) += cycles - clock_model::vmem_cycles;
+  return cycles;
+}
+
+uint64_t latency_of(Traffic traffic, uint64_t load_latency, unsigned sharing) {
+  switch (traffic) {
+    case Traffic::store:
+      return clock_model::store_latency;
+    case Traffic::atomic:
+      return clock_model::atomic_latency + sharing * clock_model::atomic_cycles;
+    case Traffic::load:
+      break;
+  }
+  return load_latency;
+}
+
+}  // namespace
+
+void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffic) {
+  CuClock& cu = *wave.clock;
+  Walk walk(cu, traffic);
+  const unsigned sharing = walk_access(walk, footprint);
+  const uint64_t asked = wave.time + occupy_l1(wave, walk.lines());
+  uint64_t ready = asked + latency_of(traffic, walk.latency(), sharing);
+  if (walk.missing()) {
+    ready += cu.xcd->memory.serve(asked, walk.missing() * clock_model::line) - asked;
+  }
+  push_vector(wave, ready);
+}
+
+void finish_scratch_access(Wave& wave, const Inst& inst, Traffic traffic) {
+  const uint64_t lines = inst.data_dwords * (lanes * sizeof(uint32_t) / clock_model::line);
+  const uint64_t asked = wave.time + occupy_l1(wave, lines);
+  push_vector(wave, asked + latency_of(traffic, clock_model::l1_latency, 0));
+}
+
+void finish_cache_control(Wave& wave) { push_vector(wave, wave.time + clock_model::store_latency); }
+
+void finish_scalar(Wave& wave, uint64_t latency) { push_lgkmcnt(wave, wave.time + latency); }
+
+void finish_scalar_access(Wave& wave, uint64_t address, uint64_t size, Traffic traffic) {
+  CuClock& cu = *wave.clock;
+  uint64_t latency = clock_model::scalar_latency;
+  const uint64_t last = (address + size - 1) / clock_model::scalar_line;
+  for (uint64_t line = address / clock_model::scalar_line; traffic == Traffic::load && line <= last; ++line) {
+    if (!cu.scalar.touch(line)) {
+      const bool in_l2 = cu.xcd->l2.touch(line_of(line * clock_model::scalar_line));
+      latency = std::max(latency, in_l2 ? clock_model::scalar_l2_latency : clock_model::memory_latency);
+    }
+  }
+  finish_scalar(wave, latency_of(traffic, latency, 0));
+}
+
+void finish_lds(Wave& wave) { push_lgkmcnt(wave, wave.time + clock_model::lds_latency); }
+
+void finish_lds(Wave& wave, const Inst& inst, const LdsAccess& access) {
+  const uint32_t extra = wave.dispatch->lds_conflicts.extra_cycles(wave, inst, access);
+  wave.clock->units.free_at(Unit::lds) += extra;
+  push_lgkmcnt(wave, wave.time + clock_model::lds_latency + extra);
+}
+
+namespace {
+
+// A cycle serves as many lanes as have 32 dwords; a bank that several of them want at different addresses
+// serves these one after the other. An access of several dwords uses as many banks side by side.
+class BankGroup {
+ public:
+  explicit BankGroup(unsigned banks) : m_banks(banks) {}
+  void add(uint32_t place, bool shares) {
+    const unsigned bank = place % m_banks;
+    for (unsigned k = 0; shares && k < m_count[bank]; ++k) {
+      if (m_places[bank][k] == place) {
+        return;
+      }
+    }
+    m_places[bank][m_count[bank]++] = place;
+    m_most = std::max<uint32_t>(m_most, m_count[bank]);
+  }
+  uint32_t extra() const { return m_most ? m_most - 1 : 0; }
+
+ private:
+  const unsigned m_banks;
+  uint32_t m_places[clock_model::lds_banks][clock_model::lds_banks];
+  uint8_t m_count[clock_model::lds_banks] = {};
+  uint32_t m_most = 0;
+};
+
+uint32_t count_conflicts(const LdsAccess& access, uint64_t exec) {
+  const unsigned per_group = clock_model::lds_banks / access.dwords;
+  uint32_t extra = 0;
+  for (unsigned first = 0; first < lanes; first += per_group) {
+    BankGroup group(per_group);
+    for (unsigned lane = first; lane < std::min(first + per_group, lanes); ++lane) {
+      if (exec >> lane & 1) {
+        group.add(access.addresses[lane] / (4 * access.dwords), !access.is_atomic);
+      }
+    }
+    extra += group.extra();
+  }
+  return extra * access.accesses;
+}
+
+// Lanes that follow each other, or that all want the same: the usual cases, of which three lanes tell.
+bool has_no_conflicts(const LdsAccess& access, uint64_t exec) {
+  const uint32_t* at = access.addresses;
+  const uint32_t step = at[1] - at[0];
+  return exec == ~uint64_t{0} && (step == 4 * access.dwords || (step == 0 && !access.is_atomic)) &&
+         at[lanes / 2] - at[0] == lanes / 2 * step && at[lanes - 1] - at[0] == (lanes - 1) * step;
+}
+
+}  // namespace
+
+uint32_t LdsConflicts::extra_cycles(Wave& wave, const Inst& inst, const LdsAccess& access) {
+  const uint64_t exec = wave.exec();
+  if (has_no_conflicts(access, exec)) {
+    return 0;
+  }
+  const uint32_t* mask = wave.mask();
+  // Moving all lanes by whole dwords changes nothing.
+  const uint32_t base = access.addresses[exec ? __builtin_ctzll(exec) : 0] & ~3u;
+  Pattern& pattern =
+      m_patterns[(reinterpret_cast<uintptr_t>(&inst) / sizeof(Inst) + wave.wave_in_group * 37) % slots];
+  if (pattern.inst == &inst && pattern.exec == exec) {
+    uint32_t difference = 0;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      difference |= ((access.addresses[lane] - base) ^ pattern.offsets[lane]) & mask[lane];
+    }
+    if (difference == 0) {
+      return pattern.extra;
+    }
+  }
+  pattern.inst = &inst;
+  pattern.exec = exec;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    pattern.offsets[lane] = access.addresses[lane] - base;
+  }
+  pattern.extra = count_conflicts(access, exec);
+  return pattern.extra;
+}
+
+}  // namespace ktrace::softdev

@@ -1,0 +1,24 @@
+#include "core/mapped.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace ktrace::softdev {
+
+bool is_mapped(const void* pointer, size_t size) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  if (size == 0) {
+    return true;
+  }
+  if (address + size < address) {
+    return false;
+  }
+  const uintptr_t begin = address / page * page;
+  // Linux only looks for holes when it is asked like this; it writes nothing back.
+  return msync(reinterpret_cast<void*>(begin), address + size - begin, MS_ASYNC) == 0;
+}
+
+}  // namespace ktrace::softdev

@@ -1,0 +1,1 @@
+"""From what was measured to checks: what holds, what does not, and the figures. No device here."""

@@ -1,0 +1,139 @@
+"""Dispatches of one code object on the software device and on the prototype, in one process.
+
+Both take host addresses as device addresses, so they share buffers. Times are CPU time of the
+calling thread, which does all the work.
+"""
+
+import ctypes
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from support.hip import Hip
+
+Array = npt.NDArray[Any]
+Argument = Array | np.generic
+Dim = tuple[int, int, int]
+KERNARG_BYTES = 512
+"""Explicit arguments and hidden ones."""
+
+
+class Device(Protocol):
+    """Something that runs kernels."""
+
+    name: str
+
+    def launcher(
+        self, code_object: Path, kernel: str, arguments: Sequence[Argument], grid: Dim, block: Dim
+    ) -> "Launcher": ...
+
+
+class Launcher(Protocol):
+    """One prepared dispatch."""
+
+    def run(self) -> float:
+        """Dispatch once; CPU seconds."""
+
+
+class SoftwareDevice:
+    """The library that ktrace ships."""
+
+    name = "ours"
+
+    def __init__(self, library: Path) -> None:
+        self._hip = Hip(str(library))
+
+    def launcher(
+        self, code_object: Path, kernel: str, arguments: Sequence[Argument], grid: Dim, block: Dim
+    ) -> "Launcher":
+        function = self._hip.function(str(code_object), kernel)
+        return _HipLauncher(self._hip, function, arguments, (*grid, *block))
+
+
+class _HipLauncher:
+    def __init__(
+        self,
+        hip: Hip,
+        function: ctypes.c_void_p,
+        arguments: Sequence[Argument],
+        shape: tuple[int, ...],
+    ) -> None:
+        self._hip, self._function, self._shape = hip, function, shape
+        self._arguments = arguments  # they own the memory
+        self._values = [_value(argument) for argument in arguments]
+        addresses = map(ctypes.addressof, self._values)
+        self._pointers = (ctypes.c_void_p * len(arguments))(*addresses)
+
+    def run(self) -> float:
+        library = self._hip.library
+        start = time.thread_time()
+        status = library.hipModuleLaunchKernel(
+            self._function, *self._shape, 0, None, ctypes.byref(self._pointers), None
+        )
+        self._hip.check(status or library.hipDeviceSynchronize())
+        return time.thread_time() - start
+
+
+class Prototype:
+    """The proof that came before: `libemu.so` of its folder."""
+
+    name = "prototype"
+
+    def __init__(self, folder: Path) -> None:
+        self._library = ctypes.CDLL(str(folder / "libemu.so"))
+        self._library.emu_load.restype = ctypes.c_void_p
+        self._library.emu_error.restype = ctypes.c_char_p
+
+    def launcher(
+        self, code_object: Path, kernel: str, arguments: Sequence[Argument], grid: Dim, block: Dim
+    ) -> "Launcher":
+        loaded = ctypes.c_void_p(self._library.emu_load(str(code_object).encode()))
+        if not loaded:
+            raise RuntimeError(self._library.emu_error().decode())
+        return _EmuLauncher(self._library, (loaded, kernel.encode()), arguments, (grid, block))
+
+
+class _EmuLauncher:
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        kernel: tuple[ctypes.c_void_p, bytes],
+        arguments: Sequence[Argument],
+        shape: tuple[Dim, Dim],
+    ) -> None:
+        self._library, self._kernel = library, kernel
+        self._arguments = arguments  # they own the memory
+        self._kernarg = _kernarg(arguments, *shape)
+        self._shape = [(ctypes.c_uint32 * 3)(*dim) for dim in shape]
+
+    def run(self) -> float:
+        start = time.thread_time()
+        status = self._library.emu_launch(
+            *self._kernel, *self._shape, self._kernarg, 0, None
+        )
+        seconds = time.thread_time() - start
+        if status:
+            raise RuntimeError(self._library.emu_error().decode())
+        return seconds
+
+
+def _value(argument: Argument) -> Any:
+    if isinstance(argument, np.ndarray):
+        return ctypes.c_void_p(argument.ctypes.data)
+    return ctypes.create_string_buffer(argument.tobytes(), argument.nbytes)
+
+
+def _kernarg(arguments: Sequence[Argument], grid: Dim, block: Dim) -> Any:
+    """The segment as the compiler lays it out: naturally aligned, then the hidden arguments."""
+    segment = bytearray()
+    for argument in arguments:
+        is_buffer = isinstance(argument, np.ndarray)
+        data = argument.ctypes.data.to_bytes(8, "little") if is_buffer else argument.tobytes()
+        segment += bytes(-len(segment) % len(data)) + data
+    segment += bytes(-len(segment) % 8)
+    segment += np.array(grid, np.uint32).tobytes() + np.array(block, np.uint16).tobytes()
+    return ctypes.create_string_buffer(bytes(segment), KERNARG_BYTES)
