@@ -168,6 +168,7 @@ def try_wheel(session: nox.Session, built: Path, python: str, folder: Path) -> N
         (ktrace, "decode", recording, "-o", str(folder / "demo.parquet")),
         (ktrace, "summary", recording),
         (ktrace, "report", recording, "-o", str(folder / "site"), "--baseline", recording),
+        (ktrace, "selftest", "--quick", "--device", "soft"),
         (ktrace, "config"),
     ):
         session.run(*command, env=environment, external=True)
@@ -208,6 +209,6 @@ def sanitize(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Feed the software device damaged code objects, random code and odd calls, under sanitizers."""
+    """Feed the software device damaged code objects, random code and odd calls, sanitized."""
     session.install("cmake>=3.20", "ninja")
     session.run("python", "tests/fuzz/run.py", "--build", session.create_tmp(), *session.posargs)

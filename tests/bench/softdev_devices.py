@@ -18,6 +18,8 @@ from support.hip import Hip
 Array = npt.NDArray[Any]
 Argument = Array | np.generic
 Dim = tuple[int, int, int]
+Shape = tuple[Dim, Dim]
+"""Blocks, and work-items of a block."""
 KERNARG_BYTES = 512
 """Explicit arguments and hidden ones."""
 
@@ -28,7 +30,7 @@ class Device(Protocol):
     name: str
 
     def launcher(
-        self, code_object: Path, kernel: str, arguments: Sequence[Argument], grid: Dim, block: Dim
+        self, code_object: Path, kernel: str, arguments: Sequence[Argument], shape: Shape
     ) -> "Launcher": ...
 
 
@@ -48,10 +50,10 @@ class SoftwareDevice:
         self._hip = Hip(str(library))
 
     def launcher(
-        self, code_object: Path, kernel: str, arguments: Sequence[Argument], grid: Dim, block: Dim
+        self, code_object: Path, kernel: str, arguments: Sequence[Argument], shape: Shape
     ) -> "Launcher":
         function = self._hip.function(str(code_object), kernel)
-        return _HipLauncher(self._hip, function, arguments, (*grid, *block))
+        return _HipLauncher(self._hip, function, arguments, shape)
 
 
 class _HipLauncher:
@@ -60,9 +62,10 @@ class _HipLauncher:
         hip: Hip,
         function: ctypes.c_void_p,
         arguments: Sequence[Argument],
-        shape: tuple[int, ...],
+        shape: Shape,
     ) -> None:
-        self._hip, self._function, self._shape = hip, function, shape
+        self._hip, self._function = hip, function
+        self._shape = (*shape[0], *shape[1])
         self._arguments = arguments  # they own the memory
         self._values = [_value(argument) for argument in arguments]
         addresses = map(ctypes.addressof, self._values)
@@ -89,12 +92,12 @@ class Prototype:
         self._library.emu_error.restype = ctypes.c_char_p
 
     def launcher(
-        self, code_object: Path, kernel: str, arguments: Sequence[Argument], grid: Dim, block: Dim
+        self, code_object: Path, kernel: str, arguments: Sequence[Argument], shape: Shape
     ) -> "Launcher":
         loaded = ctypes.c_void_p(self._library.emu_load(str(code_object).encode()))
         if not loaded:
             raise RuntimeError(self._library.emu_error().decode())
-        return _EmuLauncher(self._library, (loaded, kernel.encode()), arguments, (grid, block))
+        return _EmuLauncher(self._library, (loaded, kernel.encode()), arguments, shape)
 
 
 class _EmuLauncher:
@@ -103,7 +106,7 @@ class _EmuLauncher:
         library: ctypes.CDLL,
         kernel: tuple[ctypes.c_void_p, bytes],
         arguments: Sequence[Argument],
-        shape: tuple[Dim, Dim],
+        shape: Shape,
     ) -> None:
         self._library, self._kernel = library, kernel
         self._arguments = arguments  # they own the memory

@@ -19,6 +19,7 @@ from ktrace_cli.selftest.judging.copies import judge_copies
 from ktrace_cli.selftest.judging.costs import judge_costs
 from ktrace_cli.selftest.judging.launches import judge_launches
 from ktrace_cli.selftest.judging.measured import Measured
+from ktrace_cli.selftest.judging.polling import judge_polling
 from ktrace_cli.selftest.judging.records import judge_records
 from ktrace_cli.selftest.judging.xcc import judge_xcc
 from ktrace_cli.selftest.selftest import measure
@@ -34,7 +35,7 @@ Array = np.ndarray[Any, Any]
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     folder = tmp_path_factory.mktemp("selftest")
-    return measure(folder, Settings(is_quick=True, is_software=True))
+    return measure(folder, Settings(is_quick=True, is_software=True, tries_polling=True))
 
 
 def with_array(measured: Measured, name: str, change: Callable[[Array], object]) -> Measured:
@@ -72,7 +73,7 @@ def assert_fails(check: Check, text: str) -> None:
 def test_what_was_measured_passes(measured: Measured) -> None:
     checks, costs = judge(measured)
 
-    assert [check.state for check in checks if check.name != "xcc_skew"] == [State.PASS] * 6
+    assert [check.state for check in checks if check.name != "xcc_skew"] == [State.PASS] * 7
     assert len(costs) == 16
 
 
@@ -308,6 +309,19 @@ def test_markers_that_cost_nothing_fail_event_cost(measured: Measured) -> None:
     assert_fails(check, "KTRACE_RANGE, lone wave, dense: the loop with markers is not slower")
 
 
+def test_a_wrong_word_of_a_marker_that_polls_fails_poll_clock(measured: Measured) -> None:
+    assert measured.polling is not None
+
+    def change(dispatch: DispatchRecord) -> None:
+        dispatch.words["clock"][1] ^= 1
+
+    wrong = with_dispatch(measured.polling, "pattern", change)
+    check = judge_polling(replace(measured, polling=wrong), ())
+    assert_fails(check, "words that differ: 1 instead of 0")
+    check = judge_polling(replace(measured, polling=None), ())
+    assert (check.state, check.text) == (State.SKIPPED, "left out by `--quick`")
+
+
 def test_a_lost_launch_fails_launch_overhead(measured: Measured) -> None:
     assert measured.process is not None
     process = measured.process
@@ -336,11 +350,13 @@ def test_a_wrong_copy_fails_copy_bandwidth(measured: Measured) -> None:
 def test_a_program_that_died_fails_all_checks(measured: Measured, tmp_path: Path) -> None:
     dead = read_answer(tmp_path, 139)
 
-    checks, costs = judge(replace(measured, bare=dead, traced=dead))
+    polling = replace(measured, traced=dead)
+    checks, costs = judge(replace(measured, bare=dead, traced=dead, polling=polling))
 
-    assert dead.errors == {EVERYTHING: "the program that measures ended with status 139"}
-    assert [check.state for check in checks] == [State.FAIL] * 7
-    assert {check.text for check in checks} == {dead.errors[EVERYTHING]}
+    why = "the program that measures ended with status 139"
+    assert dead.errors == {EVERYTHING: why}
+    assert [check.state for check in checks] == [State.FAIL] * 8
+    assert {check.text for check in checks} == {why}
     assert costs == ()
 
 

@@ -27,9 +27,7 @@ class Step(NamedTuple):
 def _adam(step: Step, decay: float = 0.0) -> tuple[Array, Array, Array]:
     first = 0.9 * step.first + 0.1 * step.g
     second = 0.999 * step.second + 0.001 * step.g**2
-    update = (first / (1 - 0.9**step.number)) / (
-        np.sqrt(second / (1 - 0.999**step.number)) + 1e-8
-    )
+    update = (first / (1 - 0.9**step.number)) / (np.sqrt(second / (1 - 0.999**step.number)) + 1e-8)
     return (step.p - LEARNING_RATE * update) * (1 - LEARNING_RATE * decay), first, second
 
 

@@ -47,7 +47,12 @@ class Outside:
         self.folder = folder
 
     def run(
-        self, target: str, program: str, *arguments: object, options: tuple[str, ...] = (), **more: str
+        self,
+        target: str,
+        program: str,
+        *arguments: object,
+        options: tuple[str, ...] = (),
+        **more: str,
     ) -> subprocess.CompletedProcess[str]:
         """Run a program under `ktrace run`; it must succeed."""
         soft = ("--device", "soft", "--arch", target, "-o", self.folder / "run.bin")
@@ -70,4 +75,3 @@ class Outside:
         self.run(target, program, *arguments, saved, **more)
         with np.load(saved) as arrays:
             return dict(arrays)
-

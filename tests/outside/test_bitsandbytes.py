@@ -1,4 +1,4 @@
-"""bitsandbytes 0.50.2 as PyPI has it: host and device code by hipcc, of each ROCm that it was built for.
+"""bitsandbytes 0.50.2 as PyPI has it: host and device code by hipcc, for each of its ROCms.
 
 Its Python functions are called, with a CPU build of PyTorch under them (programs/torch_on_hip.py).
 What they return is compared with formulas in numpy.
@@ -209,7 +209,11 @@ def test_optimizers_take_the_steps_of_their_formulas(build: Results) -> None:
     for (_, name, bits, kind, step), arrays in groups(build, "optimizer"):
         prefix = f"state optimizer/{name}/{bits}/{kind}/{step}"
         before, after = (
-            {key.rpartition("/")[2]: build[key] for key in build if key.startswith(f"{prefix}/{at}/")}
+            {
+                key.rpartition("/")[2]: build[key]
+                for key in build
+                if key.startswith(f"{prefix}/{at}/")
+            }
             for at in ("before", "after")
         )
         check_step(name, int(step), arrays, before, after, ROUNDING[kind])

@@ -1,4 +1,4 @@
-"""Triton 3.9.0 with its own driver, which finds the software device as it finds HIP; nothing is set."""
+"""Triton 3.9.0 with its own driver, which finds the software device by itself: nothing is set."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pytest
 from ktrace_cli.analysis.compare.document import read_schema as diff_schema
 from ktrace_cli.analysis.document import read_schema as summary_schema
 from ktrace_cli.trace_file.layout import DispatchFlag
+from ktrace_cli.trace_file.sections import Section, first_line, section_line, sections_path
 from support.comparing import HARDWARE, On, Run, event, ktrace, record_run
 from support.report_site import Page, bytes_by_file, pages, read_page, read_report
 from support.timelines import INNER, OUTER, TILE
@@ -272,6 +273,20 @@ def test_a_recording_in_part_is_told(tmp_path: Path) -> None:
         "Recorded only in part, as asked for (--blocks, --waves or --xcc): 2 of 2 dispatches"
         in page.text
     )
+
+
+def test_only_the_launches_of_a_test_are_shown(tmp_path: Path) -> None:
+    path = record_run(tmp_path / "run.bin", Run())
+    section = Section("t.py::test_gemm", "call", "passed", first=2, launches=3)
+    sections_path(path).write_text(first_line(path, 4242) + section_line(section))
+
+    status, index = report_of(tmp_path, path, "--section", "test_gemm", "--timeline", 0)
+
+    assert status == 0
+    assert index.row("run.bin")[4] == "3"
+    page = read_page(tmp_path / "site/runs/run/index.html")
+    assert "24 of 80 waves are shown, as asked for" in page.text
+    assert page.row("tile")[1] == "24"
 
 
 def test_a_selection_is_shown_compared_and_told(tmp_path: Path) -> None:

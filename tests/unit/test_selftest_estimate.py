@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+from ktrace_cli.analysis.document import read_schema, to_document
 from ktrace_cli.analysis.summary import summarize
 from ktrace_cli.analysis.tracing_cost import Between, cost_sentences, estimate
 from ktrace_cli.model import Timeline
@@ -71,6 +74,26 @@ def test_a_share_is_events_times_cost_by_time(timeline: Timeline, unit: str) -> 
         "tile": pytest.approx((0.005, 0.01)),
         "load": pytest.approx((0.05, 0.1)),
     }
+
+
+@pytest.mark.parametrize("unit", ["ns", "cycles"])
+def test_the_estimate_is_in_json_as_the_schema_says(timeline: Timeline, unit: str) -> None:
+    summary = summarize(in_cycles(timeline) if unit == "cycles" else timeline)
+    cost = estimate(summary, SELFTEST)
+    quality = replace(summary.quality, tracing_cost=cost)
+
+    document = json.loads(json.dumps(to_document(replace(summary, quality=quality))))
+
+    jsonschema.validate(document, read_schema(unit))
+    told = document["quality"]["tracing_cost"]
+    assert told["selftest"] == {
+        "ktrace": "0.1.0",
+        "date": "2026-01-02T03:04:05Z",
+        "target": "gfx942",
+        "modelled_time": True,
+    }
+    assert told["cycles"]["push_pop"] == {"low": 42.0, "high": 84.0}
+    assert told["kernels"][0]["share"] == {"low": 0.0065, "high": 0.013}
 
 
 def test_sentences_name_the_phases_that_tracing_is_most_of(timeline: Timeline) -> None:

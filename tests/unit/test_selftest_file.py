@@ -175,6 +175,16 @@ def test_any_json_is_read_or_refused(
     assert read_selftest(written(tmp_path_factory.getbasetemp(), to_document(read))) == read
 
 
+@given(content=st.binary(max_size=60))
+def test_any_bytes_are_refused_in_words(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    path = written(tmp_path_factory.getbasetemp(), content)
+
+    with pytest.raises(KtraceError, match=r"cannot use the selftest "):
+        read_selftest(path)
+
+
 def test_an_option_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KTRACE_SELFTEST", raising=False)
     assert find_selftest(None) is None

@@ -16,18 +16,60 @@ namespace ktrace::softdev {
 
 enum class Unit : uint8_t { none, salu, valu, matrix, smem, lds, vmem };
 
-// The units that waves of one CU compete for: the cycle at which each is free again.
+// Which of a SIMD's turns one of its units is busy in: the last 64 are known. Waves run ahead of each other
+// by fewer, so each finds the turns that the others have left.
+class Turns {
+ public:
+  static constexpr uint64_t cycles = clock_model::issue;
+  // The first turn from `turn` on in which the unit is free.
+  uint64_t first_free(uint64_t turn) const {
+    if (turn >= m_base + 64) {
+      return turn;
+    }
+    const uint64_t begin = turn < m_base ? m_base : turn;
+    const uint64_t left = ~m_busy >> (begin - m_base);
+    return left ? begin + static_cast<unsigned>(__builtin_ctzll(left)) : m_base + 64;
+  }
+  // `turn` is free; if `count` is more than 1, the next free ones are taken too.
+  void take(uint64_t turn, unsigned count) {
+    if (__builtin_expect(turn + count > m_base + 64, 0)) {
+      move_to(turn);
+    }
+    m_busy |= uint64_t{1} << (turn - m_base);
+    while (--count) {
+      turn = first_free(turn + 1);
+      if (turn >= m_base + 64) {
+        move_to(turn);
+      }
+      m_busy |= uint64_t{1} << (turn - m_base);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kept = 24;  // turns before the latest: more than waves run ahead of each other
+  uint64_t m_base = 0;
+  uint64_t m_busy = 0;
+
+  void move_to(uint64_t turn) {
+    const uint64_t base = turn - kept;
+    m_busy = base - m_base < 64 ? m_busy >> (base - m_base) : 0;
+    m_base = base;
+  }
+};
+
+// The units that waves of one CU compete for.
 class CuUnits {
  public:
   static constexpr unsigned simds = 4;
-  // `unit` is Inst::unit and not `none`.
-  uint64_t& free_at(uint8_t unit, unsigned simd) {
-    return m_free[unit <= static_cast<uint8_t>(Unit::matrix) ? simd * 4 + unit : simds * 4 + unit];
-  }
-  uint64_t& free_at(Unit unit) { return free_at(static_cast<uint8_t>(unit), 0); }
+  // Of a SIMD: scalar, vector, matrix.
+  Turns& turns(uint8_t unit, unsigned simd) { return m_turns[simd * 4 + unit]; }
+  // Of the CU: the cycle at which the unit is free again.
+  uint64_t& free_at(uint8_t unit) { return m_free[unit]; }
+  uint64_t& free_at(Unit unit) { return m_free[static_cast<unsigned>(unit)]; }
 
  private:
-  uint64_t m_free[simds * 4 + static_cast<unsigned>(Unit::vmem) + 1] = {};
+  Turns m_turns[simds * 4];
+  uint64_t m_free[static_cast<unsigned>(Unit::vmem) + 1] = {};
 };
 
 // Fills in `unit`, `busy_cycles` and `result_cycles` from the instruction's time class.

@@ -70,20 +70,20 @@ class LaneWalk {
   // One line in `sample` is looked up and stands for the others.
   void scattered(unsigned first_lane, uint64_t exec) {
     constexpr auto sample = static_cast<unsigned>(clock_model::scatter_sample);
-    unsigned lines = 0, sharing = 0;
+    unsigned lines = 0;
     for (unsigned lane = first_lane; exec; ++lane, exec >>= 1) {
       if (!(exec & 1)) {
         continue;
       }
       const uint64_t line = line_of(m_footprint.addresses[lane]);
       if (line != m_before) {
-        sharing = 0;
+        m_sharing = 0;
         if (lines++ % sample == 0) {
           m_walk.touch(line);
         }
       }
       m_before = line;
-      m_most = std::max(m_most, ++sharing);
+      m_most = std::max(m_most, ++m_sharing);
     }
     m_walk.skip(lines - (lines + sample - 1) / sample);
   }
@@ -93,6 +93,7 @@ class LaneWalk {
   Walk& m_walk;
   const Footprint& m_footprint;
   uint64_t m_before = ~uint64_t{0};
+  unsigned m_sharing = 0;
   unsigned m_most = 0;
 };
 

@@ -75,6 +75,11 @@ Count count_all(Arch arch) {
       }
     }
   }
+  for (const uint16_t op : {uint16_t{vop3p_base + 45}, uint16_t{vop3p_base + 46}}) {
+    Inst inst = instruction(Encoding::mfma, op);
+    inst.scaled = true;
+    consider(inst, arch, count);
+  }
   return count;
 }
 

@@ -60,23 +60,41 @@ void run_indexed(Wave& wave, const Inst& inst) {
   moved.handler(wave, moved);
 }
 
+// When the instruction's unit is free for it.
+inline uint64_t unit_free(CuUnits& units, unsigned simd, const Inst& inst, uint64_t time) {
+  if (inst.unit <= static_cast<uint8_t>(Unit::matrix)) {
+    const uint64_t turn = (time + Turns::cycles - 1) / Turns::cycles;
+    return units.turns(inst.unit, simd).first_free(turn) * Turns::cycles;
+  }
+  const uint64_t free_at = units.free_at(inst.unit);
+  return free_at > time ? free_at : time;
+}
+
+inline void occupy(CuUnits& units, const Wave& wave, const Inst& inst) {
+  if (inst.unit <= static_cast<uint8_t>(Unit::matrix)) {
+    units.turns(inst.unit, wave.simd).take(wave.time / Turns::cycles, inst.busy_cycles / Turns::cycles);
+  } else {
+    units.free_at(inst.unit) = wave.time + inst.busy_cycles;
+  }
+}
+
 // Makes the wave wait until the instruction can start, unless that is after the deadline: then other waves go
-// first, and false is returned. A busy unit makes it wait; then the unit is busy with this instruction.
+// first, and false is returned. Then the unit is busy with this instruction.
 inline bool start(Wave& wave, CuUnits& units, const Inst& inst, uint64_t deadline) {
   if (inst.unit == static_cast<uint8_t>(Unit::none)) {
     return true;
   }
-  uint64_t& free_at = units.free_at(inst.unit, wave.simd);
-  uint64_t time = free_at > wave.time ? free_at : wave.time;
+  uint64_t time = wave.time;
   if (__builtin_expect(time < wave.matrix_ready, 0)) {
     time = after_matrix_results(wave, inst, time);
   }
+  time = unit_free(units, wave.simd, inst, time);
   if (__builtin_expect(time > deadline && time > wave.time, 0)) {
     wave.time = time;
     return false;
   }
   wave.time = time;
-  free_at = time + inst.busy_cycles;
+  occupy(units, wave, inst);
   if (__builtin_expect(inst.result_cycles != 0, 0)) {
     remember_matrix_result(wave, inst);
   }

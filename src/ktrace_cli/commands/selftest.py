@@ -34,7 +34,7 @@ def selftest(
         bool, typer.Option("--json", help="Write JSON to stdout instead of text.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer launches and sizes: the same checks.")
+        bool, typer.Option("--quick", help="Fewer launches and sizes, and no KTRACE_POLL_CLOCK.")
     ] = False,
     device: Annotated[
         DeviceChoice,

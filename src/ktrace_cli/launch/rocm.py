@@ -45,8 +45,8 @@ done
 def fill_rocm(folder: Path, inherited: Mapping[str, str]) -> None:
     """Put beside the lib/ of `folder` what an installed ROCm has, and else what stands for it.
 
-    Its tools that list GPUs stay out, and its libraries: a program finds those where it always does,
-    and LD_LIBRARY_PATH, which leads here, would put them before those that a program brings.
+    Its tools that list GPUs stay out, and its libraries: a program finds those where it always
+    does, and LD_LIBRARY_PATH, which leads here, would put them before those that it brings along.
     """
     installed = Path(inherited.get("ROCM_PATH") or _DEFAULT)
     tools = folder / "bin"
@@ -73,7 +73,7 @@ def _link_missing(source: Path, target: Path) -> None:
 
 
 def _provide_linker(folder: Path, path: str | None) -> None:
-    """Let llvm/bin/ld.lld be a linker of this machine or of the `ziglang` package, if there is one."""
+    """Let llvm/bin/ld.lld be a linker of this machine, else of the `ziglang` package."""
     bin_folder = folder / "llvm" / "bin"
     if (folder / "llvm").is_symlink() or (folder / "llvm").exists():
         return  # ROCm's own, without its linker

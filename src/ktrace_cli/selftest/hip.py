@@ -22,6 +22,7 @@ _SONAMES = ("libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so")
 _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
 _CORE_KHZ, _COMPUTE_UNITS, _REFERENCE_KHZ, _XCC_COUNT = 5, 63, 10017, 10018  # hipDeviceAttribute_t
 _PROPERTIES_SIZE = 8192  # more than any version's hipDeviceProp_t
+_PROPERTIES = ("hipGetDevicePropertiesR0600", "hipGetDeviceProperties")
 _NAME_SIZE = 256
 _TARGET = re.compile(rb"gfx[0-9a-f]+(?::[a-z]+[+-])*")
 
@@ -65,7 +66,9 @@ class Hip:
     def facts(self) -> dict[str, str | int | None]:
         """Tell what HIP says of the device; a number that it does not tell is None."""
         properties = ctypes.create_string_buffer(_PROPERTIES_SIZE)
-        self.call("hipGetDevicePropertiesR0600", properties, self.index)
+        # Structures of all versions begin with the name and hold the target somewhere behind it.
+        known = hasattr(self._library, _PROPERTIES[0])
+        self.call(_PROPERTIES[0] if known else _PROPERTIES[1], properties, self.index)
         found = _TARGET.search(properties.raw, _NAME_SIZE)
         if found is None:
             raise HipError(f"HIP does not say which target device {self.index} is")

@@ -41,18 +41,15 @@ def measure(folder: Path, settings: Settings) -> Measured:
     bare = run_bare(folder / "bare", settings)
     if not bare.facts:
         raise _no_device(bare, settings)
-    measured = _measured(
-        run_under_interposer(folder / "traced", "traced", settings), bare, settings
-    )
+    measured = _measure(folder, "traced", bare, settings)
     if not settings.tries_polling:
         return measured
-    polling = _measured(
-        run_under_interposer(folder / "polling", "polling", settings), bare, settings
-    )
+    polling = _measure(folder, "polling", bare, settings)
     return replace(measured, polling=replace(polling, annotated=kernels.POLLING))
 
 
-def _measured(traced: TracedAnswer, bare: Answer, settings: Settings) -> Measured:
+def _measure(folder: Path, part: str, bare: Answer, settings: Settings) -> Measured:
+    traced = run_under_interposer(folder / part, part, settings)
     recording, unreadable = _read(traced)
     return Measured(
         settings=settings,

@@ -1,6 +1,6 @@
 """Call bitsandbytes' own Python functions, and save what went in and what came out.
 
-    bitsandbytes_kernels.py ROCM_VERSION RESULTS.npz
+bitsandbytes_kernels.py ROCM_VERSION RESULTS.npz
 """
 
 from __future__ import annotations

@@ -122,7 +122,14 @@ def main(output: str) -> None:
     add(a, b, c)
     gemm(left, right, product)
     torch.cuda.synchronize()
-    saved = {"a": a, "b": b, "c": c.clone(), "left": left, "right": right, "product": product.clone()}
+    saved = {
+        "a": a,
+        "b": b,
+        "c": c.clone(),
+        "left": left,
+        "right": right,
+        "product": product.clone(),
+    }
     c.zero_()
     product.zero_()
     said = {
@@ -131,7 +138,7 @@ def main(output: str) -> None:
     }
     saved |= {"traced_c": c, "traced_product": product}
     np.savez(output, **{name: each.numpy() for name, each in saved.items()})
-    print(json.dumps(said))
+    sys.stdout.write(json.dumps(said))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Let a CPU build of PyTorch pass for one with HIP, so that libraries for AMD GPUs take its tensors.
+"""Let a CPU build of PyTorch pass for one with HIP: libraries for AMD GPUs then take its tensors.
 
-There is no build of PyTorch for ROCm on PyPI. What its users ask of `torch.cuda` is answered here by
-HIP itself; memory is the process's own, which the software device reads as it reads its own.
+There is no build of PyTorch for ROCm on PyPI. What its users ask of `torch.cuda` is answered here
+by HIP itself; memory is the process's own, which the software device reads as it reads its own.
 Nothing of the libraries that use PyTorch is changed.
 """
 
@@ -44,7 +44,7 @@ def pass_for_hip(version: str) -> None:
 
 
 def take_kernels_of_cuda() -> None:
-    """Register operators that are written for `cuda` for the tensors there are, in place of `cpu`'s.
+    """Register operators that are written for `cuda` for CPU tensors, in place of the `cpu` ones.
 
     Call it before the library that registers them is imported.
     """

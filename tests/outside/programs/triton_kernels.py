@@ -1,6 +1,6 @@
 """Compile Triton kernels for the GPU that its own driver finds, launch them, and save results.
 
-    triton_kernels.py RESULTS.npz
+triton_kernels.py RESULTS.npz
 """
 
 from __future__ import annotations

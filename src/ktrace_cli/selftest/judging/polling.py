@@ -19,9 +19,8 @@ def judge_polling(measured: Measured, drained: Sequence[MarkerCost]) -> Check:
     records = judge_records(measured.polling)
     loops, costs = judge_costs(measured.polling)
     judgement = Judgement(NAME)
-    for check in (records, loops):
-        if check.state is State.FAIL:
-            judgement.fail(check.text)
+    for text in dict.fromkeys(c.text for c in (records, loops) if c.state is State.FAIL):
+        judgement.fail(text)
     usual = {(cost.marker, cost.situation): cost.cycles for cost in drained}
     for cost in costs:
         if cost.marker == "mark":
