@@ -123,7 +123,9 @@ class Draw {
       return nullptr;
     }
     uint64_t* slot = new_slot(nullptr, true);
-    if constexpr (std::is_same_v<T, hipKernelNodeParams>) {
+    if constexpr (std::is_same_v<T, size_t>) {
+      slot[0] %= 256;  // how many entries a list has room for
+    } else if constexpr (std::is_same_v<T, hipKernelNodeParams>) {
       const hipKernelNodeParams node = draw_kernel_node();
       std::memcpy(slot, &node, sizeof node);
     } else if constexpr (std::is_same_v<T, hipGraphNodeParams>) {

@@ -147,6 +147,7 @@ void put_descriptor(Bytes& image, const KernelImage& kernel) {
   constexpr uint16_t kernarg_pointer = 8;
   put(image, descriptor_at, kernel.lds_bytes);
   put(image, descriptor_at + 4, kernel.private_bytes);
+  put(image, descriptor_at + 8, kernel.kernarg_bytes);
   put(image, descriptor_at + 16, int64_t{code_at - descriptor_at});
   put(image, descriptor_at + 44, all_registers);
   put(image, descriptor_at + 48, all_registers | kernel.float_mode << 12 | 1u << 21 | 1u << 23);

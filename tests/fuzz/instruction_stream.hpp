@@ -19,6 +19,7 @@ struct KernelImage {
   uint32_t machine = 0x4c;  // of e_flags: gfx942
   uint32_t lds_bytes = 0;
   uint32_t private_bytes = 0;
+  uint32_t kernarg_bytes = 0;
   uint32_t float_mode = 0xc0;    // of the descriptor's first resource word, bits 12 to 19
   uint16_t more_properties = 0;  // on top of the pointer to the arguments
   uint16_t kernarg_preload = 0;

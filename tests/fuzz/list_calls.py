@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 EXPORT = re.compile(r"KTRACE_HIP_EXPORT hipError_t (\w+)\(([^{;]*?)\)\s*\{", re.DOTALL)
-LEFT_OUT = {"hipGraphDebugDotPrint"}  # writes to files of any name
+# One writes to files of any name, the other two are only called by what compilers make.
+LEFT_OUT = {"hipGraphDebugDotPrint", "__hipPopCallConfiguration", "__hipPushCallConfiguration"}
 NO_NAMES = {"int", "unsigned", "long", "char", "size_t", "uint32_t"}  # ends of types
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -219,6 +220,20 @@ def test_a_reference_clock_of_another_rate_than_hip_says_fails(measured: Measure
     assert_fails(check, "s_memrealtime has 100 MHz by the host's clock, not 99.8")
 
 
+def test_many_waves_off_their_clocks_line_fail(measured: Measured) -> None:
+    def delay(dispatch: DispatchRecord) -> None:
+        dispatch.headers["realtime_begin"][::2] -= np.uint64(30)
+
+    check = judge_clocks(with_dispatch(measured, "pattern", delay))
+
+    assert check.state is State.FAIL
+    assert re.fullmatch(
+        r"\d[\d,]* of [\d,]+ waves have readings more than 10 ticks off their clock's line;"
+        r" decoding takes such for rare",
+        check.text,
+    )
+
+
 def answers(skew: int) -> Array:
     """Two XCCs, four answers each: asked at 1000, heard 20 later, replied in the middle."""
     times = np.zeros((2, 4, 3), np.uint64)
@@ -268,9 +283,10 @@ def test_answers_that_contradict_fail_on_hardware_and_tell_nothing_of_a_model(
 
     hardware = judged_skew(measured, times)
     assert_fails(hardware, "XCC 1: its answers contradict each other by ")
-    software = judged_skew(measured, times, is_software=True)
-    assert software.state is State.SKIPPED
-    assert "runs its CUs apart by up to " in software.text
+    for told in (times, answers(skew=50)):
+        software = judged_skew(measured, told, is_software=True)
+        assert software.state is State.SKIPPED
+        assert "runs its CUs apart by up to " in software.text
 
 
 def test_an_xcc_that_does_not_answer_fails(measured: Measured) -> None:

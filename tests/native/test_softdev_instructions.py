@@ -37,7 +37,7 @@ def test_every_instruction_of_the_target_is_decoded_as_llvm_names_it(
         if target in one.targets
     }
 
-    assert len(decoded) == {"gfx942": 1149, "gfx950": 1247}[target]
+    assert len(decoded) == {"gfx942": 1151, "gfx950": 1247}[target]
     assert [name for name, (_, said) in decoded.items() if said != name] == []
     sizes = {one.mnemonic: 4 * len(one.words) for one in INSTRUCTIONS if target in one.targets}
     assert {name: abs(size) for name, (size, _) in decoded.items()} == sizes
@@ -54,7 +54,7 @@ def test_an_instruction_of_the_other_target_alone_is_not_executed(
 
     wrong = [one.mnemonic for one in foreign if decode(library, words(one), target)[0] > 0]
 
-    assert len(foreign) == {"gfx942": 100, "gfx950": 2}[target]
+    assert len(foreign) == {"gfx942": 98, "gfx950": 2}[target]
     assert wrong == []
 
 
@@ -93,7 +93,7 @@ def test_whatever_was_seen_in_a_program_is_executed() -> None:
     assert {program for one in seen for program in one.seen} >= {
         "bitsandbytes", "jax-rocm7-plugin", "FlyDSL", "Triton",
     }  # fmt: skip
-    assert len(seen) > 446
+    assert len(seen) >= 308
     assert [one.mnemonic for one in seen if not one.executed] == []
 
 

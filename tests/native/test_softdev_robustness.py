@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -72,17 +73,27 @@ def test_a_wide_source_that_is_a_constant_is_refused() -> None:
     assert "v_cvt_scalef32_pk32_f32_fp6]: a source of 192 bits is no register of a lane" in message
 
 
-@pytest.mark.parametrize(("size", "said"), [(131072, 131072), (0xFFFFFFF0, 4294967280)])
-def test_more_scratch_than_a_wave_can_have_is_refused(size: int, said: int) -> None:
-    image = bytearray(assembled("  v_mov_b32 v1, 0\n", scratch=16).read_bytes())
-    descriptor = image.index(struct.pack("<II", 0, 16))
-    struct.pack_into("<I", image, descriptor + 4, size)
-    path = Path(assembled("  v_mov_b32 v1, 0\n", scratch=16)).with_suffix(f".{size}.co")
+def descriptor_of(image: bytes, scratch: int) -> int:
+    """Where the kernel's descriptor is: aligned, without LDS, with an entry."""
+    begin = struct.pack("<II", 0, scratch)
+    (place,) = [
+        at
+        for at in range(0, len(image) - 64, 64)
+        if image[at : at + 8] == begin and any(image[at + 16 : at + 24])
+    ]
+    return place
+
+
+@pytest.mark.parametrize("size", [131072, 0xFFFFFFF0])
+def test_more_scratch_than_a_wave_can_have_is_refused(size: int, tmp_path: Path) -> None:
+    image = bytearray(assembled("  v_mov_b32 v1, 0\n", scratch=4112).read_bytes())
+    struct.pack_into("<I", image, descriptor_of(image, 4112) + 4, size)
+    path = tmp_path / "greedy.co"
     path.write_bytes(image)
 
     message = fault_of(Launch(path, "test_kernel", [np.zeros(1)]), TARGET)
 
-    assert f"it needs {said} bytes of scratch per lane and 131056 are possible" in message
+    assert f"it needs {size} bytes of scratch per lane and 131056 are possible" in message
 
 
 def test_a_fault_of_a_kernel_with_a_long_name_is_told_whole() -> None:
@@ -260,3 +271,73 @@ def test_a_device_works_again_after_each_kind_of_fault(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [failed, fine, failed, fine, failed, fine, illegal, fine]
     assert "kernel `asleep`, workgroup (" in done.stderr
     assert "5000 instructions were executed, which is the limit" in done.stderr
+
+
+class PitchedPointer(ctypes.Structure):
+    _fields_ = (
+        ("pointer", ctypes.c_void_p),
+        ("pitch", ctypes.c_size_t),
+        ("width", ctypes.c_size_t),
+        ("height", ctypes.c_size_t),
+    )
+
+
+class Extent(ctypes.Structure):
+    _fields_ = (
+        ("width", ctypes.c_size_t),
+        ("height", ctypes.c_size_t),
+        ("depth", ctypes.c_size_t),
+    )
+
+
+class Dim3(ctypes.Structure):
+    _fields_ = (("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint))
+
+
+def test_sizes_without_end_are_refused_at_once() -> None:
+    hip = load_hip()
+    memory = ctypes.c_void_p()
+    assert hip.hipMalloc(ctypes.byref(memory), 4096) == 0
+    block = PitchedPointer(memory, 16, 16, 1)
+    one, nothing = Dim3(1, 1, 1), ctypes.c_void_p()
+    hip.hipConfigureCall(one, one, ctypes.c_size_t(0), nothing)
+
+    statuses = [
+        hip.hipMemset3D(block, 0, Extent(16, 1, 1 << 60)),
+        hip.hipMemset3D(block, 0, Extent(16, 2, 2)),
+        hip.hipMemset3D(block, 0, Extent(0, 1, 1 << 60)),  # no bytes are no work
+        hip.hipSetupArgument(memory, ctypes.c_size_t(1 << 62), ctypes.c_size_t(0)),
+        hip.hipSetupArgument(memory, ctypes.c_size_t(8), ctypes.c_size_t(2**64 - 4)),
+    ]
+    assert hip.hipFree(memory) == 0
+
+    assert statuses == [INVALID_VALUE, INVALID_VALUE, 0, INVALID_VALUE, INVALID_VALUE]
+
+
+def test_a_folder_is_no_library() -> None:
+    library, none = ctypes.c_void_p(), ctypes.c_void_p()
+
+    status = load_hip().hipLibraryLoadFromFile(
+        ctypes.byref(library), b"/", none, none, 0, none, none, 0
+    )
+
+    assert status == 301  # hipErrorFileNotFound
+
+
+def test_damaged_bundles_never_crash(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    generator = random.Random(11)
+    bundle = make_bundle([hip_entry("gfx942", assembled().read_bytes())], align=64)
+    wholes = [bundle, *(compress_bundle(bundle, version=version) for version in (1, 2, 3))]
+    file = tmp_path / "damaged.hipfb"
+    statuses = []
+    for _ in range(400):
+        damaged = bytearray(generator.choice(wholes))
+        for _ in range(generator.choice([1, 2, 8])):
+            damaged[generator.randrange(96)] = generator.randrange(256)
+        file.write_bytes(damaged[: generator.choice([None, None, generator.randrange(200)])])
+        module = ctypes.c_void_p()
+        statuses.append(load_hip().hipModuleLoad(ctypes.byref(module), str(file).encode()))
+
+    told = capfd.readouterr().err.count("ktrace softdev: hipModuleLoad")
+    assert len([status for status in statuses if status]) > 200
+    assert told >= len([status for status in statuses if status]) - statuses.count(301)

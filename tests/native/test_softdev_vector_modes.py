@@ -14,6 +14,7 @@ from support.vector_values import EDGES_F32, float_records, records
 ROUND_F32 = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), {}\n  "
 ROUND_F16_F64 = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), {}\n  "
 DENORMALS_F32 = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), {}\n  "
+DENORMALS_F16_F64 = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 6, 2), {}\n  "
 DX10_CLAMP = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 8, 1), {}\n  "
 IEEE = "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), {}\n  "
 TINY, SMALLEST_NORMAL = 0x00000001, 0x00800000
@@ -62,6 +63,44 @@ def test_denormals_are_flushed_where_mode_says_so() -> None:
     )
 
     assert got == [2, 0, 0, 0, SMALLEST_NORMAL // 2, 0, 1 << 31]
+
+
+def test_denormals_of_halves_and_doubles_are_flushed_where_mode_says_so() -> None:
+    modes = [DENORMALS_F16_F64.format(k) for k in (3, 2, 1, 0)]
+    smallest_f16, negative_f16 = 0x0400, 0x8001
+    records = (
+        ("v_add_f16 {d}, {a}, {b}", (1, 1)),
+        ("v_mul_f16 {d}, 0.5, {a}", (smallest_f16,)),
+        ("v_pk_add_f16 {d}, {a}, {b}", (0x00018001, 0)),
+        ("v_cvt_f32_f16 {d}, {a}", (negative_f16,)),
+        ("v_fma_mixlo_f16 {d}, {a}, 1.0, 0 op_sel_hi:[1,0,0]\n  v_and_b32 {d}, 0xffff, {d}", (1,)),
+    )
+
+    got = [destinations(*((mode + text, operands) for text, operands in records)) for mode in modes]
+
+    denormal = f32_of(-(2.0**-24))
+    assert got == [
+        [2, 0x0200, 0x00018001, denormal, 1],
+        [0, 0x0200, 0x00008000, 0x80000000, 0],  # only outputs are kept
+        [0, 0, 0x00008000, denormal, 0],  # only inputs are kept
+        [0, 0, 0x00008000, 0x80000000, 0],
+    ]
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [(3, (2, 1 << 19)), (2, (0, 1 << 19)), (1, (0, 0))])
+def test_denormal_doubles(mode: int, wanted: tuple[int, int]) -> None:
+    setting = DENORMALS_F16_F64.format(mode)
+    inputs = np.zeros((1, 8), np.uint32)
+    inputs[0, [0, 2]] = 1  # a and b: the smallest
+    halved = np.zeros((1, 8), np.uint32)
+    halved[0, 1] = 0x00100000  # a: the smallest normal number
+    texts = ("v_add_f64 {dd}, {aa}, {bb}", "v_mul_f64 {dd}, {aa}, 0.5")
+
+    added, multiplied = run_operations(
+        "gfx942", [Operation(setting + text) for text in texts], [inputs, halved]
+    )
+
+    assert (int(added[0, 0]), int(multiplied[0, 1])) == wanted
 
 
 def test_moves_and_classes_keep_denormals_in_every_mode() -> None:

@@ -16,14 +16,8 @@ import pytest
 from support.ktrace_command import ktrace_command
 
 PROGRAMS = Path(__file__).parent / "programs"
-# What the tests were written against: another release may give other results, and be right.
-VERSIONS = {
-    "bitsandbytes": "0.50.2",
-    "flydsl": "0.5.0",
-    "jax-rocm7-plugin": "0.10.2",
-    "torch": "2.13.0",
-    "triton": "3.9.0",
-}
+REQUIREMENTS = Path(__file__).with_name("requirements.txt").read_text()
+VERSIONS = dict(line.split("==") for line in REQUIREMENTS.splitlines() if "==" in line)
 TARGETS = ("gfx942", "gfx950")
 
 Results = dict[str, npt.NDArray[Any]]

@@ -15,22 +15,11 @@ import numpy.typing as npt
 import pytest
 
 from outside.optimizers import check_step
+from outside.quantization import NF4, TABLES, is_nearest, largest, nibbles, per_block, rounded
 from outside.running import TARGETS, Outside, Results, need
-from support.compile_c import compile_c_library
 
 Array = npt.NDArray[Any]
 
-NF4 = np.array(
-    [
-        *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
-        *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
-        *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
-        *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
-    ],
-    np.float32,
-)
-_FP4 = np.array([0, 0.0625, 8, 12, 4, 6, 2, 3]) / 12
-TABLES = {"nf4": NF4, "fp4": np.concatenate([_FP4, -_FP4]).astype(np.float32)}
 # Half of the distance between neighbours, relative to the value.
 ROUNDING = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
 TOO_OLD = ("6.4", "gfx950")
@@ -39,27 +28,6 @@ ROCM = ("6.4", "7.0", "7.1", "7.2", "7.14", "7.15")
 BUILDS = [
     (version, target) for version in ROCM for target in TARGETS if (version, target) != TOO_OLD
 ]
-# There is no BLAS here: these answer that they have nothing for a shape, and that is all they do.
-BLAS_FUNCTIONS = (
-    *("hipblasGemmEx", "hipblasGemmStridedBatchedEx", "hipblasLtMatmul"),
-    *("hipblasLtMatmulAlgoGetHeuristic", "hipblasLtMatmulDescCreate", "hipblasLtMatmulDescDestroy"),
-    *("hipblasLtMatmulDescSetAttribute", "hipblasLtMatmulPreferenceCreate"),
-    *("hipblasLtMatmulPreferenceSetAttribute", "hipblasLtMatrixLayoutCreate"),
-    *("hipblasLtMatrixLayoutDestroy", "rocblas_create_handle"),
-)
-BLAS_LIBRARIES = (
-    *("libhipblas.so.2", "libhipblas.so.3", "libhipblaslt.so.0", "libhipblaslt.so.1"),
-    "librocrand.so.1",
-)
-
-
-@pytest.fixture(scope="module")
-def blas(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("blas")
-    text = "\n".join(f"int {name}(void) {{ return 0; }}" for name in BLAS_FUNCTIONS)
-    for name in BLAS_LIBRARIES:
-        compile_c_library(text, folder / name)
-    return folder
 
 
 @pytest.fixture(scope="module", params=BUILDS, ids="-".join)
@@ -84,36 +52,6 @@ def groups(results: Results, *beginning: str) -> Iterator[tuple[list[str], dict[
                 if key.rpartition("/")[0] == name
             }
             yield parts, arrays
-
-
-def rounded(values: Array, kind: str) -> Array:
-    """Round float32 values to the nearest of a type, ties to even."""
-    if kind == "fp16":
-        return values.astype(np.float16).astype(np.float32)
-    if kind == "bf16":
-        bits = values.astype(np.float32).view(np.uint32)
-        bits = bits + 0x7FFF + ((bits >> 16) & 1)
-        return (bits & 0xFFFF0000).astype(np.uint32).view(np.float32)
-    return values
-
-
-def nibbles(codes: Array, count: int) -> Array:
-    flat = codes.reshape(-1)
-    return np.stack([flat >> 4, flat & 15], 1).reshape(-1)[:count]
-
-
-def per_block(absmax: Array, blocksize: int, count: int) -> Array:
-    return np.repeat(absmax, blocksize)[:count]
-
-
-def largest(x: Array, blocksize: int) -> Array:
-    return np.array([np.abs(x[i : i + blocksize]).max() for i in range(0, len(x), blocksize)])
-
-
-def is_nearest(x: Array, chosen: Array, table: Array) -> bool:
-    """Is each chosen value as near as any of the table, but for the rounding of a quotient?"""
-    best = np.abs(x[:, None] - table[None, :]).min(1)
-    return bool((np.abs(x - chosen) <= best + 2e-7).all())
 
 
 def test_four_bit_codes_are_the_nearest_and_come_back_exactly(build: Results) -> None:

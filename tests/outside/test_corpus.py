@@ -112,7 +112,8 @@ def test_floats(built: Built) -> None:
         comparisons = (x < y) | (x <= y) * 2 | (x == y) * 4 | (x != y) * 8 | (x >= y) * 16
         wanted = [
             x + y, x - y, x * y, fused, x / y, np.sqrt(np.abs(x)),
-            np.minimum(x, y), np.maximum(x, y), np.floor(x), np.ceil(x), np.trunc(x), np.rint(x), np.copysign(x, y),
+            np.minimum(x, y), np.maximum(x, y), np.floor(x), np.ceil(x),
+            np.trunc(x), np.rint(x), np.copysign(x, y),
             np.where(np.isfinite(x), np.minimum(x - np.floor(x), np.float32(1 - 2.0**-24)), np.nan)
             .astype(np.float32),
             np.median([x, y, z], axis=0), comparisons,

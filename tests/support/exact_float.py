@@ -22,6 +22,7 @@ class Format:
     bias: int
     fnuz: bool = False
     no_infinity: bool = False  # OCP e4m3: only all-ones is NaN
+    only_numbers: bool = False  # neither infinity nor NaN: the largest magnitude stands for them
 
     @property
     def sign_bit(self) -> int:
@@ -33,13 +34,15 @@ class Format:
 
     def largest(self) -> int:
         """The pattern of the largest finite magnitude."""
-        if self.fnuz:
+        if self.fnuz or self.only_numbers:
             return self.sign_bit - 1
         if self.no_infinity:
             return self.sign_bit - 2
         return (self.top_exponent << self.fraction_bits) - 1
 
     def nan(self) -> int:
+        if self.only_numbers:
+            return self.largest()
         if self.fnuz:
             return self.sign_bit
         if self.no_infinity:
@@ -47,6 +50,8 @@ class Format:
         return (self.top_exponent << self.fraction_bits) | 1 << (self.fraction_bits - 1)
 
     def is_nan(self, bits: int) -> bool:
+        if self.only_numbers:
+            return False
         if self.fnuz:
             return bits == self.sign_bit
         magnitude = bits & (self.sign_bit - 1)
@@ -56,7 +61,7 @@ class Format:
 
     def is_infinite(self, bits: int) -> bool:
         magnitude = bits & (self.sign_bit - 1)
-        plain = not self.fnuz and not self.no_infinity
+        plain = not (self.fnuz or self.no_infinity or self.only_numbers)
         return plain and magnitude == self.top_exponent << self.fraction_bits
 
     def value(self, bits: int) -> Real:
@@ -96,6 +101,8 @@ class Format:
         if pattern > self.largest():
             if self.fnuz:
                 return self.nan()
+            if self.only_numbers:
+                return sign | self.largest()
             infinity = self.nan() if self.no_infinity else self.top_exponent << self.fraction_bits
             return sign | infinity
         return 0 if self.fnuz and pattern == 0 else sign | pattern
@@ -109,6 +116,9 @@ FP8_FNUZ = Format(8, 4, 3, 8, fnuz=True)
 BF8_FNUZ = Format(8, 5, 2, 16, fnuz=True)
 FP8_OCP = Format(8, 4, 3, 7, no_infinity=True)
 BF8_OCP = Format(8, 5, 2, 15)
+FP6 = Format(6, 2, 3, 1, only_numbers=True)
+BF6 = Format(6, 3, 2, 3, only_numbers=True)
+FP4 = Format(4, 2, 1, 1, only_numbers=True)
 
 
 def _floor_log2(value: Fraction) -> int:

@@ -36,7 +36,7 @@ class Turns {
       move_to(turn);
     }
     m_busy |= uint64_t{1} << (turn - m_base);
-    while (--count) {
+    for (; count > 1; --count) {
       turn = first_free(turn + 1);
       if (turn >= m_base + 64) {
         move_to(turn);

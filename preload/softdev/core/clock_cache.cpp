@@ -6,7 +6,7 @@
 namespace ktrace::softdev {
 
 void LineCache::clear() {
-  m_oldest = 0;
+  m_next = 0;
   m_count = 0;
   m_last = 0;
   if (++m_epoch >> (64 - line_bits)) {
@@ -16,24 +16,43 @@ void LineCache::clear() {
 }
 
 bool LineCache::insert(uint64_t key) {
-  if (m_mask == 0) {
-    m_order.assign(m_lines, 0);
-    m_table.assign(size_t{m_lines} * 2, 0);
-    m_mask = m_table.size() - 1;
-  }
   if (m_count == m_lines) {
-    erase(m_order[m_oldest]);
+    erase(m_order[m_next]);
   } else {
     ++m_count;
+    if (size_t{m_count} * 2 > m_table.size()) {
+      grow();
+    }
   }
+  put(key);
+  if (m_next == m_order.size()) {
+    m_order.push_back(key);
+  } else {
+    m_order[m_next] = key;
+  }
+  m_next = m_next + 1 == m_lines ? 0 : m_next + 1;
+  return false;
+}
+
+void LineCache::put(uint64_t key) {
   size_t slot = home(key);
   while (!is_empty(slot)) {
     slot = (slot + 1) & m_mask;
   }
   m_table[slot] = key;
-  m_order[m_oldest] = key;
-  m_oldest = m_oldest + 1 == m_lines ? 0 : m_oldest + 1;
-  return false;
+}
+
+// Most dispatches touch few lines: the table becomes as large as they need.
+void LineCache::grow() {
+  constexpr size_t least = 256;
+  std::vector<uint64_t> before(std::max(least, m_table.size() * 2));
+  before.swap(m_table);
+  m_mask = m_table.size() - 1;
+  for (const uint64_t key : before) {
+    if (key >> line_bits == m_epoch) {
+      put(key);
+    }
+  }
 }
 
 // Entries behind the hole move up, as far as they may.

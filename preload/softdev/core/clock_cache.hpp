@@ -31,13 +31,12 @@ class LineCache {
   const uint32_t m_lines;
   uint64_t m_epoch = 1;  // entries of other epochs count as empty
   uint64_t m_last = 0;
-  uint32_t m_oldest = 0;
+  uint32_t m_next = 0;  // the oldest, once all are in use
   uint32_t m_count = 0;
   std::vector<uint64_t> m_order;                             // a ring, by age
-  std::vector<uint64_t> m_table = std::vector<uint64_t>(1);  // open addressing, twice as large
+  std::vector<uint64_t> m_table = std::vector<uint64_t>(1);  // open addressing, at most half full
   size_t m_mask = 0;
 
-  // Before the first access the table has no slots but one, which is empty.
   size_t home(uint64_t key) const {
     constexpr uint64_t golden = 0x9e3779b97f4a7c15;
     return static_cast<size_t>(key * golden >> 32) & m_mask;
@@ -54,7 +53,9 @@ class LineCache {
   }
   bool is_empty(size_t slot) const { return m_table[slot] >> line_bits != m_epoch; }
   bool insert(uint64_t key);  // false
+  void put(uint64_t key);
   void erase(uint64_t key);
+  void grow();
 };
 
 // Memory's bandwidth, counted in windows of time: waves that run ahead of others do not make those wait.

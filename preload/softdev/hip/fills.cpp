@@ -44,8 +44,20 @@ hipError_t fill_2d(void* destination, size_t pitch, int value, size_t width, siz
 
 hipError_t fill_3d(const hipPitchedPtr& pitched, int value, const hipExtent& extent, hipStream_t stream,
                    Call kind) {
+  const bool is_empty = extent.width == 0 || extent.height == 0 || extent.depth == 0;
+  if (is_empty || extent.depth == 1) {
+    return fill_2d(pitched.ptr, pitched.pitch, value, is_empty ? 0 : extent.width, is_empty ? 0 : extent.height,
+                   stream, kind);
+  }
+  size_t layer_size = 0, reach = 0;
+  const bool is_too_far = __builtin_mul_overflow(pitched.ysize, pitched.pitch, &layer_size) ||
+                          __builtin_mul_overflow(layer_size, extent.depth, &reach) ||
+                          reach > UINTPTR_MAX - reinterpret_cast<uintptr_t>(pitched.ptr);
+  if (pitched.ptr == nullptr || is_too_far || pitched.ysize < extent.height || pitched.pitch < extent.width) {
+    return finish_call(hipErrorInvalidValue);
+  }
   for (size_t layer = 0; layer < extent.depth; ++layer) {
-    uint8_t* place = static_cast<uint8_t*>(pitched.ptr) + layer * pitched.ysize * pitched.pitch;
+    uint8_t* place = static_cast<uint8_t*>(pitched.ptr) + layer * layer_size;
     const hipError_t error = fill_2d(place, pitched.pitch, value, extent.width, extent.height, stream, kind);
     if (error != hipSuccess) {
       return error;

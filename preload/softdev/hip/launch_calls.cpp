@@ -196,6 +196,13 @@ KTRACE_HIP_EXPORT hipError_t hipSetupArgument(const void* argument, size_t size,
   if (configurations.empty() || argument == nullptr) {
     return finish_call(configurations.empty() ? hipErrorMissingConfiguration : hipErrorInvalidValue);
   }
+  constexpr size_t most_bytes = 1 << 20;  // of arguments: hardware's segment has far less
+  if (size > most_bytes || offset > most_bytes) {
+    return finish_call(hipErrorInvalidValue);
+  }
+  if (size == 0) {
+    return hipSuccess;
+  }
   std::vector<char>& arguments = configurations.back().arguments;
   arguments.resize(std::max(arguments.size(), offset + size));
   std::memcpy(arguments.data() + offset, argument, size);

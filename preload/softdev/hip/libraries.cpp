@@ -3,6 +3,7 @@
 // A hipKernel_t is the hipFunction_t of the device that was current when it was asked for.
 #include "hip/libraries.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -92,6 +93,10 @@ KTRACE_HIP_EXPORT hipError_t hipLibraryLoadFromFile(hipLibrary_t* library, const
                                                     unsigned, int*, void**, unsigned) {
   if (library == nullptr || path == nullptr) {
     return finish_call(hipErrorInvalidValue);
+  }
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) {  // reading a folder throws
+    return finish_call(hipErrorFileNotFound);
   }
   std::ifstream file(path, std::ios::binary);
   std::vector<char> content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -144,6 +144,9 @@ KTRACE_HIP_EXPORT hipError_t hipDrvPointerGetAttributes(unsigned count, hipPoint
       return hipErrorInvalidValue;
     }
     for (unsigned index = 0; index < count; ++index) {
+      if (data[index] == nullptr) {
+        return hipErrorInvalidValue;
+      }
       const hipError_t error = read_attribute(runtime, data[index], attributes[index], pointer);
       if (error != hipSuccess && error != hipErrorInvalidValue) {
         return error;

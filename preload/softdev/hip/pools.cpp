@@ -4,13 +4,9 @@
 
 #include "hip/call.hpp"
 #include "hip/memory.hpp"
+#include "hip/memory_abi.hpp"
 
 extern "C" {
-
-typedef struct hipMemLocation {
-  int type;  // 1: a device
-  int id;
-} hipMemLocation;
 
 typedef struct hipMemPoolProps {
   int allocType;

@@ -165,7 +165,7 @@ const std::map<int, int (*)(const P&)>& attribute_readers() {
       {85, [](const P& p) { return p.unifiedAddressing; }},
       {87, [](const P& p) { return p.warpSize; }},
       {88, [](const P& p) { return p.memoryPoolsSupported; }},
-      {89, [](const P&) { return 0; }},  // virtual memory management
+      {89, [](const P&) { return 1; }},  // virtual memory management
       {90, [](const P& p) { return p.hostRegisterSupported; }},
       {91, [](const P&) { return 0; }},  // handle types of memory pools
       {10000, [](const P& p) { return p.clockInstructionRate; }},

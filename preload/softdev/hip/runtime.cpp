@@ -16,6 +16,7 @@
 #include "hip/capture.hpp"
 #include "hip/fat_binary.hpp"
 #include "hip/libraries.hpp"
+#include "hip/virtual_memory.hpp"
 #include "hip/visible_devices.hpp"
 
 namespace ktrace::softdev::hip {
@@ -80,7 +81,9 @@ Runtime& Runtime::get() {
 }
 
 Runtime::Runtime()
-    : fat_binaries(std::make_unique<FatBinaries>()), graph_registry(std::make_unique<GraphRegistry>()) {
+    : fat_binaries(std::make_unique<FatBinaries>()),
+      graph_registry(std::make_unique<GraphRegistry>()),
+      virtual_memory(std::make_unique<VirtualMemory>()) {
   Arch arch = Arch::gfx942;
   try {
     arch = arch_from_environment();

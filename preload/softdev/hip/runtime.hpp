@@ -26,6 +26,7 @@ struct GraphExec;
 struct GraphNode;
 struct GraphRegistry;
 struct Library;
+struct VirtualMemory;
 
 struct Stream {
   int device = 0;
@@ -124,6 +125,7 @@ class Runtime {
   std::unordered_map<hipLibrary_t, std::unique_ptr<Library>> libraries;
   std::unordered_map<hipMemPool_t, std::unique_ptr<MemoryPool>> pools;
   std::unique_ptr<GraphRegistry> graph_registry;
+  std::unique_ptr<VirtualMemory> virtual_memory;
   std::unordered_map<const void*, std::unique_ptr<Graph>> graphs;           // the program's own
   std::unordered_map<const void*, std::shared_ptr<GraphExec>> graph_execs;  // shared with a launch
   std::vector<std::shared_ptr<Capture>> captures;                           // the active ones

@@ -17,7 +17,8 @@ bool is_known(hipMemcpyKind kind) { return kind <= hipMemcpyDefault || kind == h
 std::optional<int> device_of(const Runtime& runtime, const void* pointer) {
   const auto allocation = runtime.registry.find(pointer);
   const bool is_device =
-      allocation && (allocation->kind == MemoryKind::device || allocation->kind == MemoryKind::internal);
+      allocation && (allocation->kind == MemoryKind::device || allocation->kind == MemoryKind::internal ||
+                     allocation->kind == MemoryKind::adopted);
   return is_device ? std::optional<int>(allocation->device) : std::nullopt;
 }
 
@@ -36,7 +37,8 @@ std::optional<size_t> scaled_sum(size_t count, size_t size, size_t more) {
 }
 
 // All bytes from the pointer to the box's last one.
-std::optional<size_t> reach_of(const hipPitchedPtr& pointer, const hipPos& position, const hipExtent& extent) {
+std::optional<size_t> reach_of(const hipPitchedPtr& pointer, const hipPos& position,
+                               const hipExtent& extent) {
   const auto layers = scaled_sum(1, position.z, extent.depth - 1);
   const auto rows_within = scaled_sum(1, position.y, extent.height - 1);
   const auto bytes = scaled_sum(1, position.x, extent.width);
@@ -166,7 +168,17 @@ bool is_within_allocation(const Runtime& runtime, const void* pointer, size_t si
   if (!allocation) {  // the program's own memory: of which HIP would find out by crashing
     return is_mapped(pointer, size);
   }
-  return size <= allocation->size - (reinterpret_cast<uintptr_t>(pointer) - allocation->base);
+  const uint64_t begin = reinterpret_cast<uintptr_t>(pointer);
+  uint64_t end = allocation->base + allocation->size;
+  // Mapped memory goes on where more is mapped behind it.
+  for (auto last = allocation; size > end - begin; end = last->base + last->size) {
+    const auto next = runtime.registry.find(reinterpret_cast<const void*>(end));
+    if (last->kind != MemoryKind::adopted || !next || next->kind != MemoryKind::adopted) {
+      return false;
+    }
+    last = next;
+  }
+  return true;
 }
 
 }  // namespace ktrace::softdev::hip

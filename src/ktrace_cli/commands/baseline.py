@@ -47,6 +47,9 @@ def baseline(
     output: OutputOption,
     kernel: KernelOption = None,
     unit: UnitOption = None,
+    tool: ToolOption = None,
+    names: NamesOption = None,
+    shape: ShapeOption = None,
     allow_loss: LossOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -57,7 +60,7 @@ def baseline(
     files = list_files(runs)
     refuse_inputs(output, files, "input")
     check_place(output, may_replace=force)
-    loaded = load_runs(files, unit or unit_of(files))
+    loaded = load_runs(files, unit or unit_of(files), read_source(tool, names, shape))
     loaded = only_kernels(loaded, kernel) if kernel else loaded
     found = [run for profiles in loaded for run in profiles]
     check_runs(found, allow_loss=allow_loss)

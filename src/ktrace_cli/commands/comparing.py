@@ -16,7 +16,10 @@ from ktrace_cli.analysis.compare.profile import RunProfile
 from ktrace_cli.analysis.compare.results import ALLOWABLE, Difference
 from ktrace_cli.commands.recording import load_recording
 from ktrace_cli.commands.selection import Unit
+from ktrace_cli.commands.sources import is_buffer
 from ktrace_cli.errors import ExitStatus, KtraceError, UsageError
+from ktrace_cli.foreign.source import Source
+from ktrace_cli.model import Timeline
 from ktrace_cli.timeline.cycles import in_cycles
 from ktrace_cli.timeline.progress import with_progress
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
@@ -95,13 +98,16 @@ def list_files(given: Sequence[Path]) -> list[Path]:
     return files
 
 
-def load_runs(files: Sequence[Path], unit: Unit) -> list[list[RunProfile]]:
+def load_runs(
+    files: Sequence[Path], unit: Unit, source: Source | None = None
+) -> list[list[RunProfile]]:
     """Read recordings, which are a run each, and baselines, which are several.
 
     Raises:
         KtraceError: one cannot be read; with NOT_COMPARABLE if another tool wrote it.
     """
-    return [_baseline(p) if is_baseline(p) else [_measure(p, unit)] for p in files]
+    told = source or Source()
+    return [_baseline(p) if is_baseline(p) else [_measure(p, unit, told)] for p in files]
 
 
 def unit_of(files: Sequence[Path]) -> Unit:
@@ -132,13 +138,29 @@ def _baseline(path: Path) -> list[RunProfile]:
     return [replace(run, name=str(path)) for run in read_baseline(path)]
 
 
-def _measure(path: Path, unit: Unit) -> RunProfile:
-    _check_kind(path)
-    recording, timeline = load_recording(path)
+def _measure(path: Path, unit: Unit, source: Source) -> RunProfile:
+    if not is_buffer(path, source):
+        _check_kind(path)
+    recording, timeline = load_recording(path, source)
     if unit is Unit.CYCLES:
         timeline = in_cycles(timeline)
+    check_unit(timeline, unit, path)
     with console.progress(f"measuring {path.name}") as advance:
         return replace(measure(recording, with_progress(timeline, advance)), name=str(path))
+
+
+def check_unit(timeline: Timeline, unit: Unit, path: Path) -> None:
+    """Refuse times that cannot be told in this unit.
+
+    Raises:
+        UsageError: they can be in cycles only.
+    """
+    if timeline.unit != unit.value:
+        raise UsageError(
+            f"times of {path} are not known in nanoseconds",
+            why="it counts cycles of a clock of unknown rate",
+            fix="add `--unit cycles`, or tell the rate: `--shape clock=1.755GHz`",
+        )
 
 
 def _check_kind(path: Path) -> None:

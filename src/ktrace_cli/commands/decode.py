@@ -32,6 +32,7 @@ from ktrace_cli.commands.selection import (
     select_sections,
     select_waves,
 )
+from ktrace_cli.commands.sources import NamesOption, ShapeOption, read_source_or_time
 from ktrace_cli.export.formats import Format, Target, choose_target
 from ktrace_cli.export.output import STDOUT
 from ktrace_cli.export.tracks import GroupBy
@@ -96,18 +97,21 @@ def decode(
     begin: FromOption = None,
     end: ToOption = None,
     limit: LimitOption = None,
+    names: NamesOption = None,
+    shape: ShapeOption = None,
 ) -> None:
     """Write RECORDING as a Perfetto trace, a page, a table or text.
 
     Open a trace at https://ui.perfetto.dev; nothing is uploaded.
     """
+    source, since = read_source_or_time(begin, names, shape)
     selection = read_selection(
         kernel=kernel,
         dispatch=dispatch,
         blocks=blocks,
         waves=waves,
         xcd=xcd,
-        begin=begin,
+        begin=since,
         end=end,
         limit=limit,
     )
@@ -115,7 +119,7 @@ def decode(
     selection = select_sections(selection, path, section)
     target = choose_target(path, output, output_format, may_replace=force)
     check_grouping(target, group_by)
-    timeline = load_timeline(path)
+    timeline = load_timeline(path, source)
     shown = select_waves(timeline, selection)
     notes = () if selection.is_everything else (_selected(timeline, shown),)
     _write(in_cycles(shown) if unit is Unit.CYCLES else shown, target, Looks(group_by, notes))

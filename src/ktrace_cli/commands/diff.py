@@ -78,6 +78,9 @@ def diff(
     allow_loss: LossOption = False,
     kernel: KernelOption = None,
     unit: UnitOption = None,
+    tool: ToolOption = None,
+    names: NamesOption = None,
+    shape: ShapeOption = None,
     top: TopOption = 20,
     as_json: JsonOption = False,
     as_markdown: MarkdownOption = False,
@@ -96,7 +99,7 @@ def diff(
         allowed=allowed,
         floor=None if floor is None else parse_floor(floor, used.value),
     )
-    runs = load_runs([*olds, *news], used)
+    runs = load_runs([*olds, *news], used, read_source(tool, names, shape))
     runs = only_kernels(runs, kernel) if kernel else runs
     result = compare([*chain(*runs[: len(olds)])], [*chain(*runs[len(olds) :])], request)
     _write(result, top, as_json=as_json, as_markdown=as_markdown)

@@ -11,6 +11,13 @@ import typer
 
 from ktrace_cli import console
 from ktrace_cli.commands.recording import StrictOption, load_timeline
+from ktrace_cli.commands.sources import (
+    NamesOption,
+    ShapeOption,
+    ToolOption,
+    is_buffer,
+    read_source,
+)
 from ktrace_cli.errors import ExitStatus
 from ktrace_cli.export.formats import choose_trace
 from ktrace_cli.export.merged import Merged, Merging, size_warning, write_merged
@@ -72,18 +79,23 @@ def merge(
     strict: StrictOption = False,
     shift: ShiftOption = None,
     group_by: GroupByOption = None,
+    tool: ToolOption = None,
+    names: NamesOption = None,
+    shape: ShapeOption = None,
 ) -> None:
     """Write recordings, and traces of other tools, as one Perfetto trace.
 
     Open it at https://ui.perfetto.dev; nothing is uploaded.
     """
     shifts = parse_shifts(shift or (), files)
-    found, notes = find_inputs(files)
+    source = read_source(tool, names, shape)
+    buffers = frozenset(path for path in files if is_buffer(path, source))
+    found, notes = find_inputs(files, buffers)
     inputs = [path for one in found for path in one.paths]
     target = choose_trace(output, inputs, may_replace=force)
     _tell(notes, ())
     recordings = [
-        RecordingInput(one.given, one.paths[0], load_timeline(one.paths[0]))
+        RecordingInput(one.given, one.paths[0], load_timeline(one.paths[0], source))
         for one in inputs_of(found, Input.RECORDING)
     ]
     others = [one for one in found if one.kind is not Input.RECORDING]

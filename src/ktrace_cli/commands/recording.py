@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from ktrace_cli import console
+from ktrace_cli.commands.sources import load_buffer
 from ktrace_cli.errors import ExitStatus, KtraceError, TraceFileError
+from ktrace_cli.foreign.source import Source
 from ktrace_cli.launch.environment import DEFAULT_FOLDER
 from ktrace_cli.model import Device, Timeline
 from ktrace_cli.progress import part_of
@@ -55,20 +57,18 @@ def find_recording(path: Path | None) -> Path:
     return recordings[-1]
 
 
-def load_timeline(path: Path) -> Timeline:
-    """Decode a recording and tell the user, once, what it lacks.
+def load_timeline(path: Path, source: Source | None = None) -> Timeline:
+    """Decode a recording, or another tool's buffer, and tell the user, once, what it lacks.
 
     Raises:
         KtraceError: it cannot be read, its damage has left no wave, or its times cannot be told.
     """
-    return load_recording(path)[1]
+    return load_recording(path, source)[1]
 
 
-def load_recording(path: Path) -> tuple[Recording, Timeline]:
-    """Do as load_timeline, and return the records as well."""
-    with console.progress(f"reading {path.name}") as advance:
-        recording = read_recording(path, part_of(advance, _CHECKING))
-        timeline = build_timeline(recording, part_of(advance, 1 - _CHECKING))
+def load_recording(path: Path, source: Source | None = None) -> tuple[Recording, Timeline]:
+    """Do as load_timeline, and return the records as well, of which a buffer has none."""
+    recording, timeline = load_buffer(path, source or Source()) or _read_own(path)
     for sentence in timeline.losses.sentences():
         console.warn(f"{path}: {sentence}")
     for loss in recording.losses:
@@ -90,6 +90,12 @@ def load_recording(path: Path) -> tuple[Recording, Timeline]:
     if not dispatches:
         console.say(f"nothing was recorded in {path}: {_why_nothing(timeline)}")
     return recording, timeline
+
+
+def _read_own(path: Path) -> tuple[Recording, Timeline]:
+    with console.progress(f"reading {path.name}") as advance:
+        recording = read_recording(path, part_of(advance, _CHECKING))
+        return recording, build_timeline(recording, part_of(advance, 1 - _CHECKING))
 
 
 def _say_without_arrows(timeline: Timeline) -> None:

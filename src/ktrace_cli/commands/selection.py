@@ -91,12 +91,13 @@ XcdOption = Annotated[
     ),
 ]
 FromOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--from",
-        metavar="TIME",
+        metavar="TIME|TOOL",
         rich_help_panel=_PANEL,
-        help="Leave out what ended before: `1.5ms` after the recording's first wave began.",
+        help="Leave out what ended before: `1.5ms` after the recording's first wave began. Or"
+        " whose buffer a file holds that is no recording: flydsl, quack or tileops.",
     ),
 ]
 ToOption = Annotated[

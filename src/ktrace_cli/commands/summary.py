@@ -45,6 +45,7 @@ from ktrace_cli.commands.selection import (
     select_sections,
     select_waves,
 )
+from ktrace_cli.commands.sources import NamesOption, ShapeOption, read_source_or_time
 from ktrace_cli.commands.terminal import show_report
 from ktrace_cli.errors import UsageError
 from ktrace_cli.selftest_file.reading import find_selftest
@@ -135,6 +136,8 @@ def summary(
     begin: FromOption = None,
     end: ToOption = None,
     limit: LimitOption = None,
+    names: NamesOption = None,
+    shape: ShapeOption = None,
 ) -> None:
     """Show count and times of every phase of every kernel in RECORDING.
 
@@ -142,20 +145,21 @@ def summary(
 
     "% waves" is the share of the time of all waves; "self" leaves out what nests inside.
     """
+    source, since = read_source_or_time(begin, names, shape)
     selection = read_selection(
         kernel=kernel,
         dispatch=dispatch,
         blocks=blocks,
         waves=waves,
         xcd=xcd,
-        begin=begin,
+        begin=since,
         end=end,
         limit=limit,
     )
     output_format = _choose_format(as_json=as_json, as_markdown=as_markdown)
     path = find_recording(recording)
     selection = select_sections(selection, path, section)
-    timeline = load_timeline(path)
+    timeline = load_timeline(path, source)
     shown = select_waves(timeline, selection)
     shown = in_cycles(shown) if unit is Unit.CYCLES else shown
     request = Request(by, tuple(wait or WAITS))

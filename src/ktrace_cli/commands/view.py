@@ -26,6 +26,12 @@ from ktrace_cli.commands.selection import (
     read_selection,
     select_waves,
 )
+from ktrace_cli.commands.sources import (
+    NamesOption,
+    ShapeOption,
+    is_buffer,
+    read_source_or_time,
+)
 from ktrace_cli.commands.view_browser import Browsing, decoded, serve
 from ktrace_cli.commands.view_options import (
     AsciiOption,
@@ -41,6 +47,7 @@ from ktrace_cli.errors import UsageError
 from ktrace_cli.export.formats import default_output
 from ktrace_cli.export.opening import plan_opening
 from ktrace_cli.export.tui import BLOCKS, By, View, draw, pick_dispatches
+from ktrace_cli.foreign.source import Source
 from ktrace_cli.model import Timeline
 from ktrace_cli.progress import part_of
 from ktrace_cli.timeline.progress import with_progress
@@ -90,19 +97,22 @@ def view(
     begin: FromOption = None,
     end: ToOption = None,
     limit: LimitOption = None,
+    names: NamesOption = None,
+    shape: ShapeOption = None,
     strict: StrictOption = False,
 ) -> None:
     """Show FILE in the Perfetto UI, or in the terminal.
 
     Nothing is uploaded: the browser reads the trace from this machine.
     """
+    source, since = read_source_or_time(begin, names, shape)
     selection = read_selection(
         kernel=kernel,
         dispatch=dispatch,
         blocks=blocks,
         waves=waves,
         xcd=xcd,
-        begin=begin,
+        begin=since,
         end=end,
         limit=limit,
     )
@@ -112,8 +122,9 @@ def view(
     if offline:
         find_ui()  # before a long recording is read
     path = find_recording(file)
-    if is_recording(path):
-        _show(path, selection, browsing, drawing if tui else None, strict=strict)
+    if is_buffer(path, source) or is_recording(path):
+        shown = _Shown(path, source, selection)
+        _show(shown, browsing, drawing if tui else None, strict=strict)
     elif tui or not selection.is_everything:
         raise UsageError(
             f"{path} is no recording",
@@ -139,15 +150,24 @@ def _check_together(browsing: Browsing, drawing: _Drawing, tui: bool) -> None:
         )
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """What is read, and what of it is shown."""
+
+    path: Path
+    source: Source
+    selection: Selection
+
+
 def _show(
-    path: Path,
-    selection: Selection,
+    shown: _Shown,
     browsing: Browsing,
     drawing: _Drawing | None,
     *,
     strict: bool,
 ) -> None:
-    whole = load_timeline(path)
+    path, selection = shown.path, shown.selection
+    whole = load_timeline(path, shown.source)
     timeline = select_waves(whole, selection)
     if drawing is None:
         with decoded(timeline, path) as trace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -57,8 +57,14 @@ class Found:
     """One file; of rocprofv3's CSV all that belong to one process."""
 
 
-def find_inputs(given: Sequence[Path]) -> tuple[list[Found], list[str]]:
+def find_inputs(
+    given: Sequence[Path], recordings: Collection[Path] = ()
+) -> tuple[list[Found], list[str]]:
     """Tell what files are, and which of a folder are meant; returns also what is passed over.
+
+    Args:
+        given: files and folders.
+        recordings: those of them that are known to be read as recordings are.
 
     Raises:
         KtraceError: a file is none that can be merged, or a folder has none.
@@ -78,7 +84,7 @@ def find_inputs(given: Sequence[Path]) -> tuple[list[Found], list[str]]:
                 fix="leave one of them out",
             )
         seen[own] = path
-        members = _of_folder(path, notes) if path.is_dir() else [(path, _kind_of(path))]
+        members = _of_folder(path, notes) if path.is_dir() else [(path, _kind(path, recordings))]
         for member, kind in members:
             run = _prefix(member) if kind is Input.ROCPROFV3_CSV else (member, "")
             inputs.setdefault(run, (path, kind))
@@ -129,6 +135,10 @@ def _head(path: Path) -> bytes:
         why = getattr(problem, "strerror", None) or str(problem)
         fix = "name recordings, traces, or folders of these"
         raise KtraceError(f"cannot read {path}", why=why, fix=fix) from problem
+
+
+def _kind(path: Path, recordings: Collection[Path]) -> Input:
+    return Input.RECORDING if path in recordings else _kind_of(path)
 
 
 def _kind_of(path: Path) -> Input:

@@ -75,6 +75,29 @@ class Losses:
         "word has a time that contradicts those around it",
         "words have a time that contradicts those around them",
     )
+    cut_bytes: int = count_of(
+        "byte at the file's end is no whole record", "bytes at the file's end are no whole record"
+    )
+    unclaimed_waves: int = count_of(
+        "wave is there that no counter of the buffer knows",
+        "waves are there that no counter of the buffer knows",
+    )
+    unwritten_events: int = count_of(
+        "event was counted by its wave, but is not there",
+        "events were counted by their waves, but are not there",
+    )
+    uncounted_events: int = count_of(
+        "event is there that its wave did not count",
+        "events are there that their waves did not count",
+    )
+    unknown_kinds: int = count_of(
+        "event is of an unknown kind: it is shown as a mark",
+        "events are of an unknown kind: they are shown as marks",
+    )
+    unknown_payloads: int = count_of(
+        "payload is of an unknown type: its bits are shown as a number",
+        "payloads are of an unknown type: their bits are shown as numbers",
+    )
     unnamed_events: int = count_of(
         "event has an id without a name", "events have an id without a name"
     )

@@ -151,6 +151,8 @@ class Timeline:
     waves say, and a slice may have lost what nests in it."""
     unit: str = "ns"
     """What `*_ns` columns count: `ns`, or `cycles` of the core clock (timeline/cycles.py)."""
+    no_cycles: str = ""
+    """Why times cannot be told in cycles of the core clock; "" if they can."""
 
     def parts(self) -> Iterator[Part]:
         """Decode all waves, some at a time: memory is bounded whatever the recording's size.

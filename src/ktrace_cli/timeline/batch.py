@@ -84,14 +84,15 @@ def make_decoder(dispatches: Sequence[DispatchRecord], names: Names, data: Bytes
         row["flags"] = EventFlag.LANE if event.lane else 0
     units = np.array([record.unit_key & native.LOW_HALF for record in names.records], np.uint32)
     reader = Reader(units, events, len(base_by_name))
-    return Decoder(headers, reader, list(base_by_name), _workgroups(headers.waves), data)
+    return Decoder(headers, reader, list(base_by_name), workgroups_of(headers.waves), data)
 
 
 def _base_names(names: Names) -> list[str]:
     return list(dict.fromkeys(event.lane or event.name for event in names.events))
 
 
-def _workgroups(waves: Columns) -> Ints:
+def workgroups_of(waves: Columns) -> Ints:
+    """Return the number of each wave's workgroup, ascending."""
     if not len(waves):
         return np.zeros(0, np.int64)
     is_new = waves["dispatch"][1:] != waves["dispatch"][:-1]

@@ -11,12 +11,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ktrace_cli.errors import UsageError
 from ktrace_cli.model import Columns, Flags, Part, PartSource, Timeline, WaveFlag
 from ktrace_cli.timeline.segments import Ints
 
 
 def in_cycles(timeline: Timeline) -> Timeline:
-    """Return the timeline with all `*_ns` columns in cycles."""
+    """Return the timeline with all `*_ns` columns in cycles.
+
+    Raises:
+        UsageError: it has no core clock.
+    """
+    if timeline.no_cycles:
+        raise UsageError(
+            "`--unit cycles` is not possible here",
+            why=timeline.no_cycles,
+            fix="leave it out: times are nanoseconds then",
+        )
+    if timeline.unit == "cycles":
+        return timeline
     waves, dispatches = timeline.waves.copy(), timeline.dispatches.copy()
     zero = _zeros(timeline)
     for name in ("begin", "end"):

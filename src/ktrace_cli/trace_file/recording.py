@@ -193,3 +193,21 @@ class Recording:
     damage: Damage
     data: Bytes = field(repr=False)
     """All of the file, of which the dispatches are views."""
+
+
+def empty_recording(path: Path) -> Recording:
+    """Return what a file has of our records that is none of our recordings: nothing."""
+    return Recording(
+        path=path,
+        version=(0, 0),
+        process=None,
+        devices={},
+        code_objects={},
+        kernels={},
+        dispatches=(),
+        clocks=np.zeros(0, layout.CLOCK),
+        losses=(),
+        end=None,
+        damage=Damage(),
+        data=b"",
+    )

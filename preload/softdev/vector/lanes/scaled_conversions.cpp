@@ -153,7 +153,8 @@ double power_of_two(int exponent) {
   return bits_as<double>(static_cast<uint64_t>(exponent + 1023) << 52);  // -127..127
 }
 bool saturates(const Wave& wave) { return (wave.mode >> 23 & 1u) != 0; }  // MODE.FP16_OVFL
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+// Formats without NaN keep the sign.
+float not_a_number(float value) { return std::copysign(std::numeric_limits<float>::quiet_NaN(), value); }
 
 // ---- the conversions
 
@@ -168,8 +169,9 @@ void widen_scaled(Wave& wave, const Inst& inst) {
     const double factor = power_of_two(exponent_of(scale));
     PackedResult result;
     for (unsigned e = 0; e < count; ++e) {
-      const double value = values[source.element(e, From::width, l)];
-      const float scaled = scale == not_a_scale ? not_a_number : static_cast<float>(value * factor);
+      const float value = values[source.element(e, From::width, l)];
+      const float scaled =
+          scale == not_a_scale ? not_a_number(value) : static_cast<float>(double{value} * factor);
       result.put(e, To::width, To::narrow(scaled));
     }
     rows.set(l, result);
@@ -193,8 +195,9 @@ void narrow_scaled(Wave& wave, const Inst& inst) {
     PackedResult result;
     for (unsigned e = 0; e < count; ++e) {
       const PackedSource& source = e % operands == 0 ? even : odd;
-      const double value = From::widen(source.number(e / operands, From::width, l));
-      const float scaled = scale == not_a_scale ? not_a_number : static_cast<float>(value * factor);
+      const float value = From::widen(source.number(e / operands, From::width, l));
+      const float scaled =
+          scale == not_a_scale ? not_a_number(value) : static_cast<float>(double{value} * factor);
       result.put(e, To::width, narrow_small(scaled, To::kind, saturates(wave)));
     }
     rows.set(l, result);
@@ -216,7 +219,7 @@ void narrow_by_chance(Wave& wave, const Inst& inst) {
     PackedResult result;
     for (unsigned e = 0; e < count; ++e) {
       const float value = From::widen(source.number(e, From::width, l));
-      const float given = scale == not_a_scale ? not_a_number : value;
+      const float given = scale == not_a_scale ? not_a_number(value) : value;
       result.put(e, To::width, narrow_small_by_chance(given, To::kind, how, saturates(wave)));
       how.random = pseudo_random(how.random);
     }

@@ -16,6 +16,8 @@ from ktrace_cli.trace_file.layout import ClockMethod
 NAME = "clocks"
 _MOST_DEVIATION = 0.001
 """Of the reference clock's rate from what HIP says: times would be off by as much."""
+_MOST_MISFITS = 0.01
+"""Of all waves: decoding counts them, and their times are a little off."""
 _MOST_STEPS = 3
 _XCC, _CORE_BEGIN, _REFERENCE_BEGIN, _CORE_END, _REFERENCE_END = range(5)
 
@@ -34,6 +36,7 @@ def judge_clocks(measured: Measured) -> Check:
         judgement.fail(f"s_memrealtime steps by {step} ticks; decoding assumes {MISFIT_TICKS}")
     _judge_rates(judgement, measured, arrays["clock_pairs"].astype(np.int64))
     _judge_reference(judgement, measured)
+    _judge_fit(judgement, measured)
     return judgement.check("both clocks go forward, by steps and at rates that decoding allows for")
 
 
@@ -86,6 +89,23 @@ def _judge_rates(judgement: Judgement, measured: Measured, pairs: Ints) -> None:
 
 def _by_xcc(pairs: Ints) -> list[NDArray[np.bool_]]:
     return [pairs[:, _XCC] == number for number in np.unique(pairs[:, _XCC])]
+
+
+def _judge_fit(judgement: Judgement, measured: Measured) -> None:
+    """Judge whether readings of both clocks lie on lines: in a full device they come late."""
+    timeline = measured.timeline
+    if isinstance(timeline, str):
+        judgement.fail(timeline)
+        return
+    losses, waves = timeline.losses, len(timeline.waves)
+    misfits = int(losses.misfit_waves) + int(losses.unfitted_waves)
+    meaning = f"of {waves:,}: by more than {MISFIT_TICKS} ticks"
+    judgement.device("waves off their clock's line", misfits, "waves", meaning)
+    if misfits > _MOST_MISFITS * waves:
+        judgement.fail(
+            f"{misfits:,} of {waves:,} waves have readings more than {MISFIT_TICKS} ticks off their"
+            " clock's line; decoding takes such for rare"
+        )
 
 
 def _judge_reference(judgement: Judgement, measured: Measured) -> None:

@@ -42,9 +42,9 @@ class _Bounds:
         return max(self.least - self.most - _ONE_TICK, 0)
 
     @property
-    def is_ahead(self) -> bool:
-        """Whether the clocks cannot be the same."""
-        return self.least > _ONE_TICK or self.most < -_ONE_TICK
+    def ahead(self) -> int:
+        """By how much the clocks differ at least."""
+        return max(self.least - _ONE_TICK, -self.most - _ONE_TICK, 0)
 
 
 def judge_xcc(measured: Measured) -> Check:
@@ -59,7 +59,7 @@ def judge_xcc(measured: Measured) -> Check:
         return skipped(NAME, "HIP does not tell the rate of s_memrealtime")
     times = measured.bare.arrays["xcc_times"].astype(np.int64)
     found = [_bounds(xcc, rounds) for xcc, rounds in enumerate(times) if rounds[:, 2].any()]
-    disorder = max((bounds.contradiction for bounds in found), default=0)
+    disorder = max((max(bounds.contradiction, bounds.ahead) for bounds in found), default=0)
     if disorder and measured.is_software:
         apart = f"{disorder * measured.tick_ns:.4g} ns"
         return skipped(
@@ -79,7 +79,7 @@ def _judge(measured: Measured, found: Sequence[_Bounds], xccs: int, tick_ns: flo
         if bounds.contradiction:
             text = f"by {bounds.contradiction} ticks"
             judgement.fail(f"XCC {bounds.xcc}: its answers contradict each other {text}")
-        elif bounds.is_ahead:
+        elif bounds.ahead:
             text = f"{bounds.middle * tick_ns:.4g} ns, ± {bounds.half * tick_ns:.4g}"
             judgement.fail(f"XCC {bounds.xcc}: its clock is ahead by {text}")
         text = "has workgroup 0: its own clock" if bounds.xcc == own else ""

@@ -1,0 +1,1 @@
+"""Trace buffers of other in-kernel tracers to the model, offline."""

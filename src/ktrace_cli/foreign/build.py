@@ -1,0 +1,170 @@
+"""What a format module found to a timeline: launches in order, names, clocks, losses."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from ktrace_cli.foreign.decoder import ForeignDecoder
+from ktrace_cli.foreign.found import Found
+from ktrace_cli.foreign.naming import Naming
+from ktrace_cli.foreign.survey import in_order, is_timed, make_headers, survey
+from ktrace_cli.model import (
+    DISPATCH,
+    Columns,
+    Device,
+    Edge,
+    Event,
+    Kernel,
+    Losses,
+    Timeline,
+)
+from ktrace_cli.progress import Advance, part_of, unwatched
+from ktrace_cli.timeline import native
+from ktrace_cli.timeline.batch import workgroups_of
+from ktrace_cli.timeline.clock import ClockMap
+from ktrace_cli.timeline.headers import Headers
+from ktrace_cli.timeline.join import keep_used, set_wave_times
+from ktrace_cli.timeline.losses import count_waves
+from ktrace_cli.timeline.names import Names
+from ktrace_cli.timeline.parts import Parts
+from ktrace_cli.timeline.scan import scan
+from ktrace_cli.timeline.segments import Ints
+from ktrace_cli.timeline.word_reader import Reader
+from ktrace_cli.trace_file import layout
+from ktrace_cli.trace_file.recording import DispatchRecord
+
+_LATE = 1 << 62
+
+
+def build_foreign(found: Found, advance: Advance = unwatched) -> Timeline:
+    """Decode another tracer's buffer."""
+    surveyed = survey(found, part_of(advance, 0.3))
+    waves, order, launches = in_order(found, surveyed.waves)
+    headers = make_headers(waves, surveyed.words[order])
+    names = _names(found.naming, surveyed.kinds)
+    decoder = _decoder(found, headers, names)
+    dispatches = _dispatches(found, waves, launches)
+    records = tuple(_record() for _ in dispatches)
+    pass_done = part_of(advance, 0.35 if found.naming.edges else 0.7)
+    looked = scan(decoder, names, records, pass_done)
+    waves = looked.waves
+    clock = _clock(found, waves, order)
+    _set_times(waves, dispatches, clock)
+    events, event_place = keep_used(names.events, looked.is_used, waves)
+    decoder.reader.arrange(event_place[:-1], looked.lane_place)
+    parts = Parts(decoder, clock, looked.counts, events, names.edges, dispatches, waves)
+    losses = Counter(found.losses)
+    losses.update(surveyed.losses)
+    losses.update(looked.losses)
+    if names.edges:
+        for part, lost in parts.with_lost_flows():
+            losses.update(lost)
+            pass_done(len(part.wave_rows) / len(waves))
+    losses.update(count_waves(waves))
+    return Timeline(
+        process=None,
+        devices=(found.device,),
+        kernels=names.kernels,
+        events=events,
+        lanes=looked.lanes,
+        edges=names.edges,
+        dispatches=dispatches,
+        waves=waves,
+        source=parts,
+        clocks=(),
+        losses=Losses(**losses),
+        launches=found.launches.launched,
+        zero_ns=int(dispatches["begin_ns"].min()) if len(dispatches) else 0,
+        unit=found.base.unit,
+        no_cycles=found.base.no_cycles,
+    )
+
+
+def _names(naming: Naming, kinds: dict[int, int]) -> Names:
+    unit = 0
+    names = Names(
+        kernels=(Kernel(naming.kernel, naming.kernel, naming.target, ""),),
+        edges=tuple(Edge(*ends, unit, frozenset({0})) for ends in naming.edges),
+        unread_code_objects=0,
+        unknown_edges=0,
+        row_by_kernel={0: 0},
+        records=(),
+    )
+    for number, name in naming.names.items():
+        lane = naming.lanes.get(number, "")
+        names.add(0, unit, number, Event(name, kinds[number], lane, "", 0, 0, unit))
+    names.named = len(names.events)
+    return names
+
+
+def _decoder(found: Found, headers: Headers, names: Names) -> ForeignDecoder:
+    bases = list(dict.fromkeys(event.lane or event.name for event in names.events))
+    base_by_name = {name: base for base, name in enumerate(bases)}
+    events = np.zeros(len(names.events), native.EVENT)
+    for row, (_, _, number), event in zip(events, names.row_by_key, names.events, strict=True):
+        row["id"], row["kind"] = number, event.kind
+        row["base"] = base_by_name[event.lane or event.name]
+        row["flags"] = native.EventFlag.LANE if event.lane else 0
+    reader = Reader(np.zeros(1, np.uint32), events, len(bases))
+    workgroup = workgroups_of(headers.waves)
+    return ForeignDecoder(headers, reader, bases, workgroup, found.data, found.read)
+
+
+def _clock(found: Found, waves: Columns, order: Ints) -> ClockMap:
+    has_clock = is_timed(waves)
+    if found.lines is not None:
+        lines, count = found.lines, len(waves)
+        return ClockMap(
+            clock_of_wave=np.where(has_clock, np.arange(count), -1),
+            first_piece=np.arange(count + 1),
+            ticks=lines.ticks[order],
+            ns=lines.ns[order],
+            slope=lines.slope[order],
+            fits=(),
+        )
+    first = int(waves["begin_ticks"].min(initial=_LATE, where=has_clock)) if has_clock.any() else 0
+    return ClockMap(
+        clock_of_wave=np.where(has_clock, 0, -1),
+        first_piece=np.array([0, 1]),
+        ticks=np.array([first]),
+        ns=np.array([round(first * found.tick_ns)]),
+        slope=np.array([found.tick_ns]),
+        fits=(),
+    )
+
+
+def _dispatches(found: Found, waves: Columns, launches: Ints) -> Columns:
+    """Return model.DISPATCH. Grid and block are as large as waves tell."""
+    rows = np.zeros(len(launches), DISPATCH)
+    rows["number"] = rows["launch"] = np.arange(1, len(launches) + 1)
+    rows["stream"] = found.launches.streams[launches]
+    of = waves["dispatch"]
+    np.maximum.at(rows["grid"], of, waves["block"] + np.uint32(1))
+    rows["block"] = 1
+    np.maximum.at(rows["block"][:, 0], of, (waves["wave"] + np.uint32(1)) * found.lanes_per_wave)
+    rows["waves"] = np.bincount(of, minlength=len(launches))
+    rows["first_wave"] = np.cumsum(rows["waves"]) - rows["waves"]
+    return rows
+
+
+def _set_times(waves: Columns, dispatches: Columns, clock: ClockMap) -> None:
+    """Set all nanoseconds. Nothing is known of the host: a launch is when its first wave began."""
+    set_wave_times(waves, dispatches, clock)
+    has_clock = is_timed(waves)
+    timed = np.bincount(waves["dispatch"][has_clock], minlength=len(dispatches)) > 0
+    if timed.any():
+        first = dispatches["begin_ns"][timed].min()
+        dispatches["begin_ns"][~timed] = dispatches["end_ns"][~timed] = first
+    dispatches["launched_ns"], dispatches["completed_ns"] = (
+        dispatches["begin_ns"],
+        dispatches["end_ns"],
+    )
+    for name in ("begin_ns", "end_ns"):
+        waves[name][~has_clock] = dispatches["begin_ns"][waves["dispatch"][~has_clock]]
+
+
+def _record() -> DispatchRecord:
+    """Return what `scan` asks of a launch: that it is over."""
+    return DispatchRecord(np.zeros(1, layout.DISPATCH)[0], memoryview(b""))

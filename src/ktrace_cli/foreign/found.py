@@ -1,0 +1,63 @@
+"""All that a format module finds in a buffer, for the builder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ktrace_cli.foreign.events import EventReader
+from ktrace_cli.foreign.naming import Naming
+from ktrace_cli.model import Columns, Device
+from ktrace_cli.timeline.segments import Ints
+from ktrace_cli.trace_file import layout
+from ktrace_cli.trace_file.mapping import Bytes
+
+
+@dataclass(frozen=True)
+class Lines:
+    """One line from ticks to nanoseconds for all waves, or one for each."""
+
+    ticks: Ints
+    ns: Ints
+    slope: Columns
+    """Nanoseconds per tick."""
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The launches that waves belong to."""
+
+    of_wave: Ints
+    streams: Ints
+    """Of each launch."""
+    launched: int = 0
+    """How many launches there were, with or without waves; 0: not known."""
+
+
+@dataclass(frozen=True)
+class TimeBase:
+    """What times are."""
+
+    unit: str = "ns"
+    no_cycles: str = ""
+    """Why times cannot be told in cycles of a core clock; "" if they can."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """All that a format module has found in a buffer."""
+
+    waves: Columns
+    """model.WAVE in any order: slot, block, wave, place, flags and counts of what is missing;
+    begin and end where the buffer tells them, else 0."""
+    launches: Launches
+    read: EventReader
+    device: Device
+    naming: Naming
+    lines: Lines | None
+    """None: one line of a nanosecond a tick, from the first tick on."""
+    tick_ns: float = 1.0
+    lanes_per_wave: int = layout.WAVE_SIZE
+    base: TimeBase = field(default_factory=TimeBase)
+    losses: Counter[str] = field(default_factory=Counter)
+    data: Bytes = b""

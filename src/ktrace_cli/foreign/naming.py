@@ -1,0 +1,19 @@
+"""What a buffer itself does not tell: names of kernel, events and lanes, and edges between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Names by number. An event of a named lane has a lane of its own, where nothing nests."""
+
+    kernel: str
+    target: str = ""
+    """gfx942; "" if it is not known."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    lanes: Mapping[int, str] = field(default_factory=dict)
+    """Of events, by their number."""
+    edges: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,118 @@
+"""Another tracer's buffer, by the tool's name or by its bytes, to a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from ktrace_cli.errors import KtraceError
+from ktrace_cli.foreign.buffer import Buffer, read_buffer
+from ktrace_cli.foreign.build import build_foreign
+from ktrace_cli.foreign.flydsl import find as flydsl
+from ktrace_cli.foreign.found import Found
+from ktrace_cli.foreign.names_file import SideCar, read_side_cars
+from ktrace_cli.foreign.shape import Shape
+from ktrace_cli.model import Timeline
+from ktrace_cli.progress import Advance, unwatched
+from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
+from ktrace_cli.units import counted
+
+
+class Tool(str, Enum):
+    """Whose buffer a file holds."""
+
+    FLYDSL = "flydsl"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the user says of files that are no recordings."""
+
+    tool: Tool | None = None
+    names: Sequence[Path] = ()
+    shape: Shape = field(default_factory=Shape)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether anything was said."""
+        return self != Source()
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A buffer as a timeline."""
+
+    timeline: Timeline
+    notes: tuple[str, ...]
+    """What was assumed."""
+
+
+_WORDS = {Tool.FLYDSL: "FlyDSL"}
+# A buffer of nothing but zeros is one, too; text and archives are not.
+_POSSIBLE = (FileKind.UNKNOWN, FileKind.ZEROS)
+
+
+def find_tool(path: Path, source: Source) -> Tool | None:
+    """Tell whose buffer a file is: as the user says, or as its bytes do without a doubt.
+
+    None: it is a recording of ours, or nobody's.
+    """
+    try:
+        with path.open("rb") as file:
+            kind = identify(file.read(HEAD_SIZE))
+    except OSError:  # who reads recordings words it
+        return None
+    if kind is FileKind.RECORDING:
+        return None
+    if source.tool is not None:
+        return source.tool
+    if kind not in _POSSIBLE or not path.is_file():
+        return None
+    try:
+        buffer = read_buffer(path)
+    except KtraceError:  # numpy's, but not to be read
+        return None
+    return next((tool for tool in Tool if _is_buffer_of(tool, buffer, source.shape)), None)
+
+
+def read_foreign(
+    path: Path, tool: Tool, source: Source, advance: Advance = unwatched
+) -> Foreign:
+    """Decode a buffer.
+
+    Raises:
+        KtraceError: it, or a file beside it, cannot be read.
+    """
+    buffer = read_buffer(path)
+    side_car, notes = _side_car(path, source)
+    found, told = _find(tool, buffer, side_car)
+    if source.tool is None:
+        told = (f"{told[0]}: its bytes are not anything else (`--from {tool.value}`)", *told[1:])
+    return Foreign(build_foreign(found, advance), (*told, *notes))
+
+
+def _side_car(path: Path, source: Source) -> tuple[SideCar, tuple[str, ...]]:
+    beside = path.with_name(f"{path.name}.names.json")
+    notes: list[str] = []
+    files = list(source.names)
+    if not files and beside.is_file():
+        files = [beside]
+        notes.append(f"names are those in {beside}")
+    found = read_side_cars(files)
+    if not files:
+        notes.append("no names are known, so events are called after their ids: add `--names FILE`")
+    if found.contradicting:
+        ids = counted(found.contradicting, "id has", "ids have")
+        notes.append(f"{ids} several names in these files: the first one counts")
+    shape = source.shape.over(found.shape)
+    return SideCar(**{**vars(found), "shape": shape}), tuple(notes)
+
+
+def _is_buffer_of(tool: Tool, buffer: Buffer, shape: Shape) -> bool:
+    return flydsl.guess_layout(buffer.data, shape.bytes).is_certain
+
+
+def _find(tool: Tool, buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ...]]:
+    return flydsl.find_flydsl(buffer, side_car)
