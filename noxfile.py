@@ -210,6 +210,7 @@ def bench(session: nox.Session) -> None:
     session.run(*flydsl, success_codes=[0, 1])
     session.run("python", "tests/bench/bench.py", *session.posargs)
     session.run("python", "tests/bench/launch_bench.py")
+    session.run("python", "tests/bench/softdev_bench.py")
 
 
 @nox.session

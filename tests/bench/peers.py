@@ -115,13 +115,18 @@ def flydsl_buffer(events: Events) -> bytes:
     index = np.arange(waves)
     heads["attempted"], heads["wave"], heads["xy"][:, 0] = count, index % 4, index // 4
     heads["dispatch"] = 1 + index // Shape().waves_per_dispatch
+    # A span's word comes when it ends; FlyDSL writes its push when it begins.
+    order = np.argsort(events.ticks, axis=1, kind="stable")
+    place = np.argsort(order, axis=1)
+    kind, payload = events.kind[order], events.payload[order]
     body = regions[:, 1 : count + 1]
-    body["ts"] = events.ticks
-    body["payload"] = np.maximum(events.payload, 0)
-    has_payload = (events.payload >= 0).astype(np.int64)
-    body["packed"] = events.id | events.kind << 24 | has_payload << 27 | has_payload << 31
+    body["ts"] = np.take_along_axis(events.ticks, order, 1)
+    body["payload"] = np.maximum(payload, 0)
+    has_payload = (payload >= 0).astype(np.int64)
+    body["packed"] = events.id[order] | kind << 24 | has_payload << 27 | has_payload << 31
     first = index[:, None] * (EVENTS_PER_WAVE + 1) + 1
-    body["start"] = np.where(events.kind == STOP, first + events.opens, 0)
+    opened = np.take_along_axis(place, events.opens[order], 1)
+    body["start"] = np.where(kind == STOP, first + opened, 0)
     body["hw"] = ((index % 4) << 4 | (index // 32 % 16) << 8)[:, None]
     body["xcc"] = (index // 4 % 8)[:, None]
     return regions.tobytes()

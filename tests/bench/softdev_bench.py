@@ -77,9 +77,7 @@ def main() -> None:
         sys.exit(f"\nmissed: {', '.join(missed)}")
 
 
-def prepared(
-    devices: Sequence[Device], compiler: Compiler, names: Sequence[str]
-) -> Iterator[Case]:
+def prepared(devices: Sequence[Device], compiler: Compiler, names: Sequence[str]) -> Iterator[Case]:
     """Yield the cases whose names have one of `names` in them."""
     for loop in LOOPS:
         if not names or any(name in loop.name for name in names):

@@ -115,9 +115,7 @@ class _EmuLauncher:
 
     def run(self) -> float:
         start = time.thread_time()
-        status = self._library.emu_launch(
-            *self._kernel, *self._shape, self._kernarg, 0, None
-        )
+        status = self._library.emu_launch(*self._kernel, *self._shape, self._kernarg, 0, None)
         seconds = time.thread_time() - start
         if status:
             raise RuntimeError(self._library.emu_error().decode())

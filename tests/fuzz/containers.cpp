@@ -1,7 +1,6 @@
 // Bundles, compressed bundles and code objects of the command line, damaged, and unpacked for each target.
-#include "elf_mutation.hpp"
-
 #include "core/machine.hpp"
+#include "elf_mutation.hpp"
 #include "hip/container.hpp"
 
 namespace fuzz {
@@ -13,7 +12,8 @@ namespace hip = ktrace::softdev::hip;
 
 // Most of what matters stands in front.
 void mutate_start(Bytes& bytes, Random& random) {
-  Bytes start(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() < 200 ? bytes.size() : 200));
+  Bytes start(bytes.begin(),
+              bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() < 200 ? bytes.size() : 200));
   mutate_bytes(start, random);
   std::copy(start.begin(), start.end(), bytes.begin());
 }

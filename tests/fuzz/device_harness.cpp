@@ -34,7 +34,8 @@ std::string cause_of(const std::string& message) {
     return message.substr(refused + 2);
   }
   const size_t implement = message.find("does not implement");
-  return implement != std::string::npos ? message.substr(implement, 18) : message.substr(message.find("]: ") + 3);
+  return implement != std::string::npos ? message.substr(implement, 18)
+                                        : message.substr(message.find("]: ") + 3);
 }
 
 void choose_shape(Dispatch& dispatch, Random& random) {
@@ -48,7 +49,8 @@ void choose_shape(Dispatch& dispatch, Random& random) {
     (random.one_in(2) ? dispatch.grid : dispatch.block)[random.below(3)] = random.pick(odd);
   }
   if (random.one_in(12)) {
-    for (unsigned axis = 0; axis < 3; ++axis) {  // as the HIP layer makes it: the last workgroup may be partial
+    for (unsigned axis = 0; axis < 3;
+         ++axis) {  // as the HIP layer makes it: the last workgroup may be partial
       const uint64_t whole = uint64_t{dispatch.grid[axis]} * dispatch.block[axis];
       const uint64_t cut = random.below(dispatch.block[axis]);
       dispatch.global[axis] = static_cast<uint32_t>(whole > cut && whole <= 0xffffffffu ? whole - cut : 0);
@@ -98,8 +100,9 @@ std::shared_ptr<CodeObject> DeviceHarness::load(const Bytes& image) {
 void DeviceHarness::fill_kernarg(const Kernel& kernel, Random& random) {
   auto* bytes = static_cast<uint8_t*>(m_kernarg);
   for (size_t at = 0; at < kernarg_bytes; at += 8) {  // pointers, mostly
-    const uint64_t value = random.one_in(16) ? random.odd_number(m_buffers[0])
-                                             : random.pick(m_buffers) + random.below(buffer_bytes / 2) / 16 * 16;
+    const uint64_t value = random.one_in(16)
+                               ? random.odd_number(m_buffers[0])
+                               : random.pick(m_buffers) + random.below(buffer_bytes / 2) / 16 * 16;
     std::memcpy(bytes + at, &value, sizeof value);
   }
   for (const KernelArgument& argument : kernel.arguments) {

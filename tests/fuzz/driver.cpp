@@ -1,5 +1,5 @@
-// The loop: `fuzz_x [--seed N] [--runs N] [--seconds N] [--budget N] [--save FILE] FILE...`. A trial is a function of
-// its seed, and the trials' seeds are consecutive: `--seed N --runs 1` does trial N again.
+// The loop: `fuzz_x [--seed N] [--runs N] [--seconds N] [--budget N] [--save FILE] FILE...`. A trial is a
+// function of its seed, and the trials' seeds are consecutive: `--seed N --runs 1` does trial N again.
 #include "driver.hpp"
 
 #include <signal.h>
@@ -134,7 +134,8 @@ std::string without_numbers(const std::string& text) {
       k = end == std::string::npos ? text.size() : end;
     } else if (std::isdigit(static_cast<unsigned char>(text[k]))) {
       result += '#';
-      while (k + 1 < text.size() && std::isxdigit(static_cast<unsigned char>(text[k + 1] == 'x' ? '0' : text[k + 1]))) {
+      while (k + 1 < text.size() &&
+             std::isxdigit(static_cast<unsigned char>(text[k + 1] == 'x' ? '0' : text[k + 1]))) {
         ++k;
       }
     } else {
@@ -162,7 +163,7 @@ uint64_t Random::odd_number(uint64_t was) {
     case 2:
       return ~uint64_t{0} << below(64);
     case 3:
-      return was ^ uint64_t{1} << below(64);
+      return was ^ uint64_t { 1 } << below(64);
     case 4:
       return below(64);
     default:

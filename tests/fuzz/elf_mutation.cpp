@@ -181,10 +181,10 @@ void mutate_bytes(Bytes& bytes, Random& random) {
 
 void mutate_elf(Bytes& image, Random& random) {
   using Change = void (*)(Bytes&, Random&);
-  const Change changes[] = {change_header,   change_segment,    change_section, change_symbol,
-                            change_dynamic,  change_relocation, change_metadata, change_metadata,
-                            change_descriptor, change_descriptor, change_code,   change_code,
-                            change_code,     repeat_segment,    mutate_bytes};
+  const Change changes[] = {change_header,     change_segment,    change_section,  change_symbol,
+                            change_dynamic,    change_relocation, change_metadata, change_metadata,
+                            change_descriptor, change_descriptor, change_code,     change_code,
+                            change_code,       repeat_segment,    mutate_bytes};
   for (uint64_t n = 1 + random.below(3); n > 0; --n) {
     random.pick(changes)(image, random);
   }

@@ -11,20 +11,31 @@ namespace {
 constexpr size_t most_kept = 48;
 constexpr size_t slot_words = 512;
 
-// Calls that read or write a list of the program's: more entries than it has would be the program's own fault.
-constexpr const char* calls_with_lists[] = {
-    "hipSetValidDevices", "MultiDevice", "hipDrvPointerGetAttributes", "CUMask", "hipGraphAdd", "hipSetupArgument",
-    "hipHostRegister", "hipGraphRemoveDependencies", "EnumerateFunctions", "EnumerateKernels", "Symbol"};
+// Calls that read or write a list of the program's: more entries than it has would be the program's own
+// fault.
+constexpr const char* calls_with_lists[] = {"hipSetValidDevices",
+                                            "MultiDevice",
+                                            "hipDrvPointerGetAttributes",
+                                            "CUMask",
+                                            "hipGraphAdd",
+                                            "hipSetupArgument",
+                                            "hipHostRegister",
+                                            "hipGraphRemoveDependencies",
+                                            "EnumerateFunctions",
+                                            "EnumerateKernels",
+                                            "Symbol"};
 // Calls that may touch memory: with a pointer that HIP has forgotten, they would touch anything.
-constexpr const char* calls_that_touch[] = {"Memcpy", "Memset", "Launch", "Node", "Value", "HostRegister", "Symbol",
-                                            "Image", "Data", "FatBinary", "SetupArgument", "Attribute", "Graph"};
+constexpr const char* calls_that_touch[] = {"Memcpy",        "Memset",    "Launch", "Node", "Value",
+                                            "HostRegister",  "Symbol",    "Image",  "Data", "FatBinary",
+                                            "SetupArgument", "Attribute", "Graph"};
 
 bool is_one_of(const std::string& call, const char* const* begin, const char* const* end) {
   return std::any_of(begin, end, [&](const char* part) { return call.find(part) != std::string::npos; });
 }
 
 bool is(const char* name, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(), [&](const char* one) { return std::strcmp(one, name) == 0; });
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* one) { return std::strcmp(one, name) == 0; });
 }
 
 void keep(std::vector<void*>& pool, void* value, Random& random) {
@@ -45,8 +56,9 @@ void Draw::begin_call(const std::string& name) {
   m_slots.clear();
   for (size_t k = 0; k < std::size(m_values); ++k) {
     m_parameters[k] = &m_values[k];
-    m_values[k] = m_random.one_in(2) || pointers.empty() ? m_random.below(64)
-                                                         : reinterpret_cast<uint64_t>(m_random.pick(pointers));
+    m_values[k] = m_random.one_in(2) || pointers.empty()
+                      ? m_random.below(64)
+                      : reinterpret_cast<uint64_t>(m_random.pick(pointers));
   }
 }
 
@@ -63,7 +75,8 @@ void Draw::forget_freed() {
     size_t size = 0;
     return hipMemPtrGetInfo(pointer, &size) != hipSuccess;
   };
-  const auto gone = std::stable_partition(pointers.begin(), pointers.end(), [&](void* p) { return !is_gone(p); });
+  const auto gone =
+      std::stable_partition(pointers.begin(), pointers.end(), [&](void* p) { return !is_gone(p); });
   for (auto pointer = gone; pointer != pointers.end(); ++pointer) {
     keep(stale, *pointer, m_random);
   }
@@ -75,7 +88,8 @@ void* Draw::pick_handle(std::vector<void*>& pool) {
   if (pool.empty() || m_random.one_in(6)) {
     return reinterpret_cast<void*>(m_random.pick(odd));
   }
-  return m_random.one_in(40) ? m_random.pick(m_random.pick(m_handles).empty() ? pool : pool) : m_random.pick(pool);
+  return m_random.one_in(40) ? m_random.pick(m_random.pick(m_handles).empty() ? pool : pool)
+                             : m_random.pick(pool);
 }
 
 void* Draw::draw_pointer(const char* name) {
@@ -112,7 +126,8 @@ void* Draw::draw_pointer(const char* name) {
 const char* Draw::draw_string(const char* name) {
   static const std::string long_name(5000, 'x');
   const char* paths[] = {nullptr, "", "/dev/null", "/", "/nonexistent", "/proc/self/maps", long_name.c_str()};
-  const char* names[] = {nullptr, "", "k", "saxpy", "_Z5saxpyPKfPffi", "hipMalloc", long_name.c_str(), "%s%n", "0000:00:00.0"};
+  const char* names[] = {nullptr,           "",     "k",           "saxpy", "_Z5saxpyPKfPffi", "hipMalloc",
+                         long_name.c_str(), "%s%n", "0000:00:00.0"};
   return is(name, {"path"}) ? m_random.pick(paths) : m_random.pick(names);
 }
 
@@ -176,7 +191,8 @@ uint64_t Draw::draw_number(const char* name, size_t bytes) {
   if (is(name, {"device", "peer", "ordinal", "source_device", "destination_device"}) && !m_random.one_in(8)) {
     return m_random.below(2);
   }
-  if (std::strncmp(name, "grid", 4) == 0 || std::strncmp(name, "block", 5) == 0 || std::strncmp(name, "global", 6) == 0) {
+  if (std::strncmp(name, "grid", 4) == 0 || std::strncmp(name, "block", 5) == 0 ||
+      std::strncmp(name, "global", 6) == 0) {
     return draw_dimension();
   }
   if (is(name, {"shared_bytes"}) && !m_random.one_in(4)) {
@@ -190,8 +206,9 @@ uint64_t* Draw::new_slot(std::vector<void*>* kept_in, bool is_filled) {
   uint64_t* words = m_slots.back().words.get();
   for (size_t k = 0; is_filled && k < slot_words; ++k) {
     const bool is_pointer = m_random.one_in(3) && !pointers.empty();
-    words[k] = is_pointer ? reinterpret_cast<uint64_t>(m_random.pick(pointers))
-                          : m_random.one_in(3) ? draw_size() : m_random.below(4);
+    words[k] = is_pointer           ? reinterpret_cast<uint64_t>(m_random.pick(pointers))
+               : m_random.one_in(3) ? draw_size()
+                                    : m_random.below(4);
   }
   return words;
 }

@@ -1,5 +1,5 @@
-// Arguments for HIP calls, drawn by type and by parameter name: mostly such that the call can do something, often
-// null, zero, huge, of another device, already destroyed or never created.
+// Arguments for HIP calls, drawn by type and by parameter name: mostly such that the call can do something,
+// often null, zero, huge, of another device, already destroyed or never created.
 #pragma once
 
 #include <cstring>
@@ -11,6 +11,7 @@
 #include "driver.hpp"
 #include "hip/graph_abi.hpp"
 #include "hip/hip_abi.hpp"
+#include "hip/memory_abi.hpp"
 
 namespace ktrace::softdev::hip {
 struct GraphNode;
@@ -23,20 +24,20 @@ using Nodes = GraphNode* const*;
 
 // Types that are handles: an argument of one is from the pool of what calls returned.
 template <class T>
-constexpr bool is_handle = std::is_same_v<T, hipStream_t> || std::is_same_v<T, hipEvent_t> ||
-                           std::is_same_v<T, hipModule_t> || std::is_same_v<T, hipFunction_t> ||
-                           std::is_same_v<T, hipLibrary_t> || std::is_same_v<T, hipMemPool_t> ||
-                           std::is_same_v<T, hipCtx_t> || std::is_same_v<T, GraphNode*>;
+constexpr bool is_handle =
+    std::is_same_v<T, hipStream_t> || std::is_same_v<T, hipEvent_t> || std::is_same_v<T, hipModule_t> ||
+    std::is_same_v<T, hipFunction_t> || std::is_same_v<T, hipLibrary_t> || std::is_same_v<T, hipMemPool_t> ||
+    std::is_same_v<T, hipCtx_t> || std::is_same_v<T, GraphNode*>;
 
 class Draw {
  public:
   explicit Draw(uint64_t seed) : m_random(seed) {}
   Random& random() { return m_random; }
 
-  std::vector<void*> pointers;      // that HIP knows: it takes any size for them
-  std::vector<void*> stale;         // that it knew
-  std::vector<void*> host;          // of the program, not registered
-  std::vector<const void*> images;  // code objects and bundles, whole and damaged
+  std::vector<void*> pointers;         // that HIP knows: it takes any size for them
+  std::vector<void*> stale;            // that it knew
+  std::vector<void*> host;             // of the program, not registered
+  std::vector<const void*> images;     // code objects and bundles, whole and damaged
   std::vector<const void*> functions;  // registered host functions
   std::vector<const void*> variables;  // registered host variables
 
@@ -138,15 +139,26 @@ class Draw {
       std::memcpy(slot, &node, sizeof node);
     } else if constexpr (std::is_same_v<T, hipLaunchParams>) {
       for (size_t k = 0; k < 4; ++k) {
-        const hipLaunchParams one{draw_pointer("func"), draw<dim3>(""), draw<dim3>(""), draw_parameters(),
-                                  m_random.one_in(4) ? draw_size() : 0, draw_handle<hipStream_t>()};
+        const hipLaunchParams one{draw_pointer("func"),
+                                  draw<dim3>(""),
+                                  draw<dim3>(""),
+                                  draw_parameters(),
+                                  m_random.one_in(4) ? draw_size() : 0,
+                                  draw_handle<hipStream_t>()};
         std::memcpy(reinterpret_cast<char*>(slot) + k * sizeof one, &one, sizeof one);
       }
     } else if constexpr (std::is_same_v<T, hipFunctionLaunchParams>) {
       for (size_t k = 0; k < 4; ++k) {
-        const hipFunctionLaunchParams one{
-            draw_handle<hipFunction_t>(), draw_dimension(), draw_dimension(), draw_dimension(), draw_dimension(),
-            draw_dimension(), draw_dimension(), 0, draw_handle<hipStream_t>(), draw_parameters()};
+        const hipFunctionLaunchParams one{draw_handle<hipFunction_t>(),
+                                          draw_dimension(),
+                                          draw_dimension(),
+                                          draw_dimension(),
+                                          draw_dimension(),
+                                          draw_dimension(),
+                                          draw_dimension(),
+                                          0,
+                                          draw_handle<hipStream_t>(),
+                                          draw_parameters()};
         std::memcpy(reinterpret_cast<char*>(slot) + k * sizeof one, &one, sizeof one);
       }
     } else if constexpr (std::is_same_v<T, hipLaunchConfig_t> || std::is_same_v<T, HIP_LAUNCH_CONFIG>) {

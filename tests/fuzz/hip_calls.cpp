@@ -1,5 +1,5 @@
-// Sequences of HIP calls with odd arguments, each in a process of its own: whatever a program does, it gets an error
-// code, and after hipDeviceReset the devices work.
+// Sequences of HIP calls with odd arguments, each in a process of its own: whatever a program does, it gets
+// an error code, and after hipDeviceReset the devices work.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,8 +17,8 @@ struct hipDeviceProp_tR0000;
 
 extern "C" {
 void** __hipRegisterFatBinary(const void* wrapper);
-void __hipRegisterFunction(void** modules, const void* host_function, char*, const char* name, unsigned, void*, void*,
-                           dim3*, dim3*, int*);
+void __hipRegisterFunction(void** modules, const void* host_function, char*, const char* name, unsigned,
+                           void*, void*, dim3*, dim3*, int*);
 void __lsan_do_leak_check() __attribute__((weak));
 }
 
@@ -39,7 +39,8 @@ constexpr unsigned calls_per_trial = 300;
 Bytes harmless_kernel() {
   KernelImage kernel;
   kernel.lds_bytes = 1024;
-  return make_image(kernel, {0x260000bf, 0xd81a0000, 0x00000000});  // v_and_b32 v0, 63, v0; ds_write_b32 v0, v0
+  return make_image(kernel,
+                    {0x260000bf, 0xd81a0000, 0x00000000});  // v_and_b32 v0, 63, v0; ds_write_b32 v0, v0
 }
 
 // Without a description of its arguments, what it loads is null.
@@ -64,9 +65,12 @@ void expect(hipError_t error, const char* what) {
 
 // Everything that a program needs to use the device, after all that was done to it.
 void check_devices_work(const Bytes& image) {
-  for (int device = 0; device < 2; ++device) {
+  for (int device = 0; device < 2; ++device) {  // all first: a capture on one forbids calls on the other
     expect(hipSetDevice(device), "hipSetDevice after everything");
     expect(hipDeviceReset(), "hipDeviceReset after everything");
+  }
+  for (int device = 0; device < 2; ++device) {
+    expect(hipSetDevice(device), "hipSetDevice after hipDeviceReset");
     hipModule_t module = nullptr;
     hipFunction_t function = nullptr;
     void* memory = nullptr;

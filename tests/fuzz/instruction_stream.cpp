@@ -24,7 +24,8 @@ uint32_t vgpr(Random& random) {
 }
 
 uint32_t sgpr(Random& random) {
-  const uint32_t chosen[] = {16, 18, 20, 22, 24, 48, 52, 60, 64, 72, 96, 99, 100, 101, 102, 106, 124, 126, 127};
+  const uint32_t chosen[] = {16, 18, 20,  22,  24,  48,  52,  60,  64, 72,
+                             96, 99, 100, 101, 102, 106, 124, 126, 127};
   return random.one_in(8) ? static_cast<uint32_t>(random.below(128)) : random.pick(chosen);
 }
 
@@ -50,7 +51,9 @@ void sop1(Random& r, Words& words) {
 void sopc(Random& r, Words& words) {
   words.push_back(0x17eu << 23 | field(r, 22, 16) | scalar_source(r) << 8 | scalar_source(r));
 }
-void sopk(Random& r, Words& words) { words.push_back(0xbu << 28 | field(r, 27, 23) | sgpr(r) << 16 | field(r, 15, 0)); }
+void sopk(Random& r, Words& words) {
+  words.push_back(0xbu << 28 | field(r, 27, 23) | sgpr(r) << 16 | field(r, 15, 0));
+}
 void sopp(Random& r, Words& words) {
   const uint32_t op = r.one_in(3) ? static_cast<uint32_t>(r.below(128)) : r.one_in(4) ? 10 : 12;
   words.push_back(0x17fu << 23 | op << 16 | (r.one_in(2) ? field(r, 15, 0) : field(r, 3, 0)));
@@ -59,9 +62,15 @@ void smem(Random& r, Words& words) {
   words.push_back(0x30u << 26 | field(r, 25, 18) | field(r, 17, 13) | sgpr(r) << 6 | sgpr(r) >> 1);
   words.push_back(r.one_in(2) ? field(r, 8, 0) << 2 : r.word());
 }
-void vop2(Random& r, Words& words) { words.push_back(field(r, 30, 25) | vgpr(r) << 17 | vgpr(r) << 9 | source(r)); }
-void vop1(Random& r, Words& words) { words.push_back(0x3fu << 25 | vgpr(r) << 17 | field(r, 16, 9) | source(r)); }
-void vopc(Random& r, Words& words) { words.push_back(0x3eu << 25 | field(r, 24, 17) | vgpr(r) << 9 | source(r)); }
+void vop2(Random& r, Words& words) {
+  words.push_back(field(r, 30, 25) | vgpr(r) << 17 | vgpr(r) << 9 | source(r));
+}
+void vop1(Random& r, Words& words) {
+  words.push_back(0x3fu << 25 | vgpr(r) << 17 | field(r, 16, 9) | source(r));
+}
+void vopc(Random& r, Words& words) {
+  words.push_back(0x3eu << 25 | field(r, 24, 17) | vgpr(r) << 9 | source(r));
+}
 
 uint32_t three_sources(Random& r) {
   return source(r) | source(r) << 9 | source(r) << 18 | (r.one_in(2) ? field(r, 31, 27) : 0);
@@ -80,7 +89,8 @@ void matrix(Random& r, Words& words) {
     words.push_back(three_sources(r));
   }
   words.push_back(0x1a7u << 23 | static_cast<uint32_t>(44 + r.below(84)) << 16 | field(r, 15, 8) | vgpr(r));
-  words.push_back((256 + vgpr(r)) | (256 + vgpr(r)) << 9 | (256 + vgpr(r)) << 18 | (r.one_in(2) ? field(r, 31, 27) : 0));
+  words.push_back((256 + vgpr(r)) | (256 + vgpr(r)) << 9 | (256 + vgpr(r)) << 18 |
+                  (r.one_in(2) ? field(r, 31, 27) : 0));
 }
 void ds(Random& r, Words& words) {
   words.push_back(0x36u << 26 | field(r, 25, 17) | (r.one_in(4) ? field(r, 15, 0) : field(r, 5, 0)));
@@ -101,15 +111,16 @@ void buffer(Random& r, Words& words) {
 void any_word(Random& r, Words& words) { words.push_back(r.word()); }
 
 using Form = void (*)(Random&, Words&);
-constexpr Form forms[] = {sop2, sop1, sopc, sopk, sopp, smem,   vop2, vop1,   vopc,
-                          vop3, vop3, vop3p, matrix, ds, ds, flat, flat, buffer, any_word};
+constexpr Form forms[] = {sop2, sop1,  sopc,   sopk, sopp, smem, vop2, vop1,   vopc,    vop3,
+                          vop3, vop3p, matrix, ds,   ds,   flat, flat, buffer, any_word};
 
 template <class T>
 void put(Bytes& image, size_t offset, const T& value) {
   std::memcpy(image.data() + offset, &value, sizeof value);
 }
 
-constexpr size_t descriptor_at = 0x200, names_at = 0x280, symbols_at = 0x2a0, sections_at = 0x300, code_at = 0x400;
+constexpr size_t descriptor_at = 0x200, names_at = 0x280, symbols_at = 0x2a0, sections_at = 0x300,
+                 code_at = 0x400;
 
 void put_headers(Bytes& image, uint32_t machine) {
   Elf64_Ehdr header{};
@@ -190,7 +201,8 @@ std::vector<uint32_t> random_instructions(Random& random) {
     (only ? only : random.pick(forms))(random, words);
     const uint32_t last = words.back();
     if ((last & 0xff) == 0xff || (last & 0x1ff) == 249 || (last & 0x1ff) == 250) {
-      words.push_back(random.one_in(2) ? random.word() : 256 + vgpr(random));  // a literal, or what SDWA and DPP say
+      words.push_back(random.one_in(2) ? random.word()
+                                       : 256 + vgpr(random));  // a literal, or what SDWA and DPP say
     }
   }
   return words;

@@ -1,4 +1,5 @@
-// Random code: words of no form at all, and words in the form of each encoding with random operations and operands.
+// Random code: words of no form at all, and words in the form of each encoding with random operations and
+// operands.
 #pragma once
 
 #include <vector>
@@ -7,8 +8,8 @@
 
 namespace fuzz {
 
-// Puts pointers where the operands of `random_instructions` look for them: to buffers in s[16:47], v[2:3] and v[6:7],
-// small offsets in v0, v1 and v4, a buffer descriptor in s[48:51], numbers in v[8:12].
+// Puts pointers where the operands of `random_instructions` look for them: to buffers in s[16:47], v[2:3] and
+// v[6:7], small offsets in v0, v1 and v4, a buffer descriptor in s[48:51], numbers in v[8:12].
 const std::vector<uint32_t>& prologue();
 
 // Some instructions of one form or of all. Branches are rare: they mostly leave the code.

@@ -1,17 +1,26 @@
 // Random instructions on each target, with and without pointers in the registers that they use.
-#include "instruction_stream.hpp"
-
 #include <algorithm>
 #include <cstring>
 
 #include "device_harness.hpp"
+#include "instruction_stream.hpp"
 
 namespace fuzz {
 
 namespace {
 
 // What stands in front of the words of an input: one byte each.
-enum Choice : size_t { target, lds, scratch, float_mode, properties_low, properties_high, start, preload, choices };
+enum Choice : size_t {
+  target,
+  lds,
+  scratch,
+  float_mode,
+  properties_low,
+  properties_high,
+  start,
+  preload,
+  choices
+};
 
 Bytes make(Random& random, const std::vector<Bytes>&) {
   Bytes input(choices);
@@ -39,7 +48,8 @@ void attempt(const Bytes& input) {
   kernel.lds_bytes = lds_sizes[input[lds] % 4];
   kernel.private_bytes = scratch_sizes[input[scratch] % 4];
   kernel.float_mode = input[float_mode];
-  kernel.more_properties = static_cast<uint16_t>((input[properties_low] | input[properties_high] << 8) & ~(1 << 10));
+  kernel.more_properties =
+      static_cast<uint16_t>((input[properties_low] | input[properties_high] << 8) & ~(1 << 10));
   kernel.kernarg_preload = input[preload];
   std::vector<uint32_t> words;
   if (input[start] % 8 != 0) {

@@ -2,7 +2,9 @@
 
 `python tests/fuzz/interposed.py [--count N] [--seed N]`, where ktrace is installed. A program loads
 and launches N damaged code objects, one after the other; what each call answered must be the same
-under ktrace, the recording must be readable, and every launch must be in it or be counted as lost.
+under ktrace, the recording must be readable, and every launch must be in it. A kernel may write
+over the program's own memory, which it can reach: a crash that comes and goes with where memory is
+says no more than that.
 """
 
 import argparse
@@ -82,7 +84,8 @@ def main() -> int:
             path.write_bytes(damaged(image, generator))
         program = [sys.executable, "-c", PROGRAM, *paths]
         recording = folder / "recording.bin"
-        plain = run(program, {"LD_LIBRARY_PATH": str(native_library(SOFTWARE_DEVICE).parent)})
+        alone = {"LD_LIBRARY_PATH": str(native_library(SOFTWARE_DEVICE).parent)}
+        plain = [run(program, alone) for _ in range(5)]
         record = [*ktrace, "run", "--device", "soft", "--force", "-o", recording]
         unmarked = run([*record, "--kernel-exclude-regex", ".", "--", *program], {})
         traced = run([*record, "--", *program], {})
@@ -93,20 +96,31 @@ def main() -> int:
 Done = subprocess.CompletedProcess[str]
 
 
-def differences(one: Done, other: Done, columns: int) -> list[str]:
-    """Where the first answers of a code object differ, and whether one program ended early."""
+def differences(plain: Sequence[Done], other: Done, columns: int) -> list[str]:
+    """Where the first answers of a code object differ, and whether one program ended early.
+
+    What damaged code does may depend on where memory is: such a code object, which already differs
+    from one run to the next, tells nothing.
+    """
+    one = plain[0]
     found = [f"ended with {one.returncode} and {other.returncode}"] * (
         one.returncode != other.returncode
     )
     lines, others = one.stdout.splitlines(), other.stdout.splitlines()
     found += [f"{len(lines)} and {len(others)} code objects"] * (len(lines) != len(others))
+    varying = {
+        number
+        for run_again in plain
+        for number, line in enumerate(run_again.stdout.splitlines())
+        if line != lines[number]
+    }
     for number, (left, right) in enumerate(zip(lines, others, strict=False)):
-        if left.split()[:columns] != right.split()[:columns]:
+        if number not in varying and left.split()[:columns] != right.split()[:columns]:
             found.append(f"code object {number}: {left} and {right}")
     return found
 
 
-def compare(plain: Done, unmarked: Done, traced: Done, summary: Done) -> int:
+def compare(plain: Sequence[Done], unmarked: Done, traced: Done, summary: Done) -> int:
     """Status 0 if the program saw the same, and every launch is recorded or counted.
 
     A traced kernel runs its markers, which may be what is damaged: only what the wait for it gives
@@ -118,10 +132,9 @@ def compare(plain: Done, unmarked: Done, traced: Done, summary: Done) -> int:
     document = json.loads(summary.stdout) if summary.stdout else {}
     losses = document.get("losses", {})
     recorded = document.get("launches", 0)
-    told = recorded + losses.get("untraced_launches", 0)
-    sys.stdout.write(f"{launches} launches, {told} told of ({json.dumps(losses)})\n")
+    sys.stdout.write(f"{launches} launches, {recorded} recorded, {json.dumps(losses)}\n")
     sys.stdout.writelines(f"{line}\n" for line in found)
-    return 0 if not found and told >= launches else 1
+    return 0 if not found and recorded == launches else 1
 
 
 if __name__ == "__main__":

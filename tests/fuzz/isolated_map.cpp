@@ -1,8 +1,8 @@
-// In place of core/process_map.cpp: the kernels of these drivers see nothing of the process but what the registry
-// has. A wild store would otherwise hit the driver itself.
-#include "core/process_map.hpp"
-
+// In place of core/process_map.cpp: the kernels of these drivers see nothing of the process but what the
+// registry has. A wild store would otherwise hit the driver itself.
 #include <sys/mman.h>
+
+#include "core/process_map.hpp"
 
 namespace ktrace::softdev {
 

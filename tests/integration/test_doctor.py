@@ -12,6 +12,7 @@ import pytest
 from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE
 from ktrace_cli.libraries import native_library
 from support.compile_c import compile_c
+from support.instructions import read_list
 from support.ktrace_command import Done, Ktrace, saxpy
 
 SUBJECTS = ["interposer", "software device"]
@@ -55,6 +56,28 @@ def test_json_has_every_finding(ktrace: Ktrace) -> None:
     assert sorted(shown) == ["can_trace", "findings", "version"]
     assert [one["subject"] for one in shown["findings"]][:2] == SUBJECTS
     assert shown["findings"][1]["facts"] == {"devices": 1}
+
+
+def test_the_instructions_that_are_not_executed_are_named(ktrace: Ktrace) -> None:
+    shown = json.loads(ktrace("doctor", "--device", "soft", "--json").stdout)
+
+    facts = {one["facts"].get("target"): one["facts"] for one in shown["findings"][2:5]}
+    assert list(facts) == ["gfx90a", "gfx942", "gfx950"]
+    by_list = {one.mnemonic for one in read_list() if "gfx942" in one.targets and not one.executed}
+    # AMD's manuals have one more, which LLVM does not know.
+    assert set(facts["gfx942"]["missing"].split()) == by_list | {"s_set_valu_coexec_mode"}
+    assert (facts["gfx942"]["executed"], facts["gfx942"]["instructions"]) == (1123, 1152)
+    assert (facts["gfx950"]["executed"], facts["gfx950"]["instructions"]) == (1219, 1248)
+
+
+def test_one_line_says_what_stops_a_kernel(ktrace: Ktrace) -> None:
+    line = next(one for one in about(ktrace("doctor", "--device", "soft"), "software device")
+                if "gfx942" in one)  # fmt: skip
+
+    assert line.startswith(
+        "note     software device: it executes 1123 of the 1152 instructions of gfx942; "
+        "a kernel stops at s_rfe_b64, "
+    )
 
 
 def test_a_program_that_takes_the_interposer_is_not_run(ktrace: Ktrace, tmp_path: Path) -> None:

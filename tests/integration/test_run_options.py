@@ -224,7 +224,8 @@ def test_log_level_env_shows_what_the_program_gets(ktrace: Ktrace) -> None:
     shown = dict(line.split("=", 1) for line in said(result)[:-1])
     assert shown["KTRACE_WORDS"] == "64"
     assert shown["LD_PRELOAD"].startswith("/")
-    assert "PATH" not in shown
+    assert shown["PATH"].startswith(f"{shown['ROCM_PATH']}/bin:")
+    assert "HOME" not in shown  # what stays as it was
     assert said(result)[-1].startswith("recorded 1 dispatch in a.bin")
 
 

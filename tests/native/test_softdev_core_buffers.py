@@ -66,13 +66,16 @@ def test_typed_loads_and_stores_of_every_format() -> None:
     loads, stores = [], []
     for n, (data, number, _, _) in enumerate(FORMATS):
         options = f"s[8:11], 0 format:[{data_name(data)},{number_name(number)}] offset:{16 * n}"
+        moved = options.replace("offset:", "offset:1024+")
         loads.append(
             f"  tbuffer_load_format_xyzw v[20:23], off, {options}\n  s_waitcnt vmcnt(0)\n"
-            f"  tbuffer_store_format_xyzw v[20:23], off, {options.replace('offset:', 'offset:1024+')}"
+            f"  tbuffer_store_format_xyzw v[20:23], off, {moved}"
         )
         stores.append(
             f"  v_mov_b32 v3, {16 * n}\n  s_mov_b64 exec, 1\n"
-            + "".join(f"  global_store_dword v3, v{20 + k}, s[6:7] offset:{4 * k}\n" for k in range(4))
+            + "".join(
+                f"  global_store_dword v3, v{20 + k}, s[6:7] offset:{4 * k}\n" for k in range(4)
+            )
             + "  s_mov_b64 exec, -1"
         )
     memory = b"".join(content.ljust(16, b"\xee") for _, _, content, _ in FORMATS)
@@ -90,7 +93,8 @@ def test_typed_loads_and_stores_of_every_format() -> None:
 
 def data_name(number: int) -> str:
     names = ("", "8", "16", "8_8", "32", "16_16", "10_11_11", "11_11_10", "10_10_10_2",
-             "2_10_10_10", "8_8_8_8", "32_32", "16_16_16_16", "32_32_32", "32_32_32_32")  # fmt: skip
+             "2_10_10_10", "8_8_8_8", "32_32", "16_16_16_16", "32_32_32",
+             "32_32_32_32")  # fmt: skip
     return f"BUF_DATA_FORMAT_{names[number]}"
 
 
@@ -108,9 +112,7 @@ def test_half_components_are_packed() -> None:
   buffer_load_format_d16_hi_x v22, off, s[8:11], 0
 """
 
-    after, loaded = run_on_buffer(
-        text, bytes([255, 0, 51, 102, 9, 9, 9, 9]), described(10, 0)
-    )
+    after, loaded = run_on_buffer(text, bytes([255, 0, 51, 102, 9, 9, 9, 9]), described(10, 0))
 
     assert loaded[0].tolist() == [0x00003C00, 0x77773266, 0x3C007777, 0x77777777]
     # 0x7777 is 30576: more than 1.
@@ -118,9 +120,10 @@ def test_half_components_are_packed() -> None:
 
 
 def test_what_lies_outside_reads_as_zero_and_is_not_written() -> None:
-    text = """
-  tbuffer_load_format_xy v[20:21], v1, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_UINT] offen
-  tbuffer_store_format_x v0, v1, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_UINT] offen
+    uint = "format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_UINT]"
+    text = f"""
+  tbuffer_load_format_xy v[20:21], v1, s[8:11], 0 {uint} offen
+  tbuffer_store_format_x v0, v1, s[8:11], 0 {uint} offen
 """
 
     after, loaded = run_on_buffer(text, bytes([7]) * 256, (0, 32, 0))

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from support.asm_kernel import AsmKernel
+from support.compile_kernel import any_compiler
 from support.hip_calls import (
     CONTEXT_IS_DESTROYED,
     HOST_TO_DEVICE,
@@ -16,6 +18,9 @@ from support.hip_calls import (
     SUCCESS,
     address,
     call,
+    download,
+    launch,
+    load_function,
     load_hip,
     now_ns,
     out_int,
@@ -329,3 +334,34 @@ def test_no_stream_captures_unless_asked_to(stream: int) -> None:
 
     assert status.value == 0
     assert out_int("hipGetDevice") == 0
+
+
+QUEUE_KERNEL = """
+  s_load_dwordx2 s[10:11], s[2:3], 0x0
+  v_mov_b32 v0, s0
+  v_mov_b32 v1, s1
+  v_mov_b32 v2, 0
+  s_waitcnt lgkmcnt(0)
+  global_store_dwordx2 v2, v[0:1], s[10:11]
+"""
+
+
+def test_launches_of_one_stream_share_a_queue_and_another_stream_has_its_own(stream: int) -> None:
+    kernel = AsmKernel(QUEUE_KERNEL, directives="  .amdhsa_user_sgpr_queue_ptr 1")
+    code_object = any_compiler("gfx942").assemble(kernel.source("gfx942"))
+    function = load_function(code_object, "test_kernel")
+    other = out_pointer("hipStreamCreateWithFlags", NON_BLOCKING)
+    result = out_pointer("hipMalloc", 8)
+    queues = []
+
+    for used in (stream, other, stream):
+        assert launch(function, [ctypes.c_void_p(result)], stream=used) == SUCCESS
+        call("hipStreamSynchronize", used)
+        queues.append(int(download(result, 1, np.uint64)[0]))
+
+    assert queues[0] == queues[2]
+    assert queues[0] != queues[1]
+    apertures = (ctypes.c_uint32 * 2).from_address(queues[0] + 0x40)
+    assert list(apertures) == [0x10000, 0x20000]
+    call("hipStreamDestroy", other)
+    call("hipFree", result)

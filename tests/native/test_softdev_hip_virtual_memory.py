@@ -10,15 +10,18 @@ import pytest
 
 from support.asm_kernel import AsmKernel
 from support.compile_kernel import any_compiler
-from support.hip import Launch, launch_kernels
 from support.hip_calls import (
     DEVICE_TO_HOST,
+    DEVICES,
     HOST_TO_DEVICE,
     INVALID_VALUE,
     OUT_OF_MEMORY,
     SUCCESS,
     address,
     call,
+    download,
+    launch,
+    load_function,
     load_hip,
     out_pointer,
 )
@@ -215,23 +218,43 @@ def test_memory_for_other_processes_is_refused() -> None:
     assert not hasattr(load_hip(), "hipMemExportToShareableHandle")
 
 
-def test_the_queue_of_a_stream_is_the_same_in_every_launch() -> None:
+def store_42() -> int:
+    """A kernel that stores 42 where its argument says."""
     body = """
-  s_load_dwordx2 s[10:11], s[2:3], 0x0
-  v_mov_b32 v0, s0
-  v_mov_b32 v1, s1
+  s_load_dwordx2 s[10:11], s[0:1], 0x0
+  v_mov_b32 v0, 42
   v_mov_b32 v2, 0
   s_waitcnt lgkmcnt(0)
-  global_store_dwordx2 v2, v[0:1], s[10:11]
+  global_store_dword v2, v0, s[10:11]
 """
-    directives = "  .amdhsa_user_sgpr_queue_ptr 1"
-    kernel = AsmKernel(body, directives=directives)
-    code_object = any_compiler("gfx942").assemble(kernel.source("gfx942"))
-    launches = [Launch(code_object, "test_kernel", [np.zeros(1, np.uint64)]) for _ in range(3)]
+    code_object = any_compiler("gfx942").assemble(AsmKernel(body).source("gfx942"))
+    return load_function(code_object, "test_kernel")
 
-    outcome = launch_kernels(launches, "gfx942")
 
-    queues = {int(arrays[0][0]) for arrays in outcome.arrays}
-    assert outcome.statuses == [0, 0, 0]
-    assert len(queues) == 1
-    assert queues != {0}
+@pytest.fixture
+def last_device() -> Iterator[int]:
+    """A device that may fault; it is reset afterwards."""
+    call("hipSetDevice", DEVICES - 1)
+    yield DEVICES - 1
+    call("hipDeviceReset")
+    call("hipSetDevice", 0)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"), [(READ_WRITE, ""), (READ, "this memory is read-only"), (NONE, "nothing is")]
+)
+def test_a_kernel_writes_where_it_may_and_faults_where_it_may_not(
+    reserved: int, last_device: int, flags: int, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    handle = create(device=last_device)
+    assert map_at(reserved, handle) == SUCCESS
+    assert give_access(reserved, MIB2, flags, last_device) == SUCCESS
+
+    assert launch(store_42(), [c_void_p(reserved + 64)]) == SUCCESS
+    ended = status("hipDeviceSynchronize")
+
+    assert (ended == SUCCESS) == (flags == READ_WRITE)
+    assert said in capfd.readouterr().err
+    if flags == READ_WRITE:
+        assert download(reserved + 64, 1, np.uint32)[0] == 42
+    status("hipMemRelease", handle)

@@ -1,4 +1,4 @@
-"""The list of instructions against the software device: what it says is executed is, and nothing else."""
+"""The list of instructions against the software device: what it calls executed is, and no more."""
 
 import ctypes
 import shutil

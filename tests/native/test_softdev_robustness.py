@@ -341,3 +341,27 @@ def test_damaged_bundles_never_crash(tmp_path: Path, capfd: pytest.CaptureFixtur
     told = capfd.readouterr().err.count("ktrace softdev: hipModuleLoad")
     assert len([status for status in statuses if status]) > 200
     assert told >= len([status for status in statuses if status]) - statuses.count(301)
+
+
+def test_an_argument_that_is_not_there_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    hip = load_hip()
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    image = assembled(STORE_42, name="good").read_bytes()
+    assert hip.hipModuleLoadData(ctypes.byref(module), image) == 0
+    assert hip.hipModuleGetFunction(ctypes.byref(function), module, b"good") == 0
+    places = (ctypes.c_void_p * 1)(unmapped_address())
+
+    status = hip.hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, None, places, None)
+
+    assert status == INVALID_VALUE
+    assert "kernel `good`: its argument 0 points to no memory" in capfd.readouterr().err
+
+
+def test_gigabytes_of_arguments_are_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    image = bytearray(assembled(scratch=4112).read_bytes())
+    struct.pack_into("<I", image, descriptor_of(image, 4112) + 8, 0xFFFFFFF0)
+
+    status = load(bytes(image))
+
+    assert status == INVALID_IMAGE
+    assert "kernel `test_kernel` claims 4294967280 bytes of arguments" in capfd.readouterr().err

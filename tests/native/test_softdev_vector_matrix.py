@@ -347,7 +347,11 @@ def test_inactive_lanes_take_part() -> None:
         ("gfx950", ".long 0xd3be0010, 0x02021508", "gfx950 has no v_mfma_f32_16x16x8_xf32"),
         # v_smfmac_f32_16x16x64_f16
         ("gfx942", ".long 0xd3da0010, 0x043a1508", "gfx942 has no v_smfmac_f32_16x16x64_f16"),
-        ("gfx942", "v_screen_partition_4se_b32 v16, v8", "not implement v_screen_partition_4se_b32"),
+        (
+            "gfx942",
+            "v_screen_partition_4se_b32 v16, v8",
+            "not implement v_screen_partition_4se_b32",
+        ),
         ("gfx950", ".long 0xd3ad0510, 0x02022108", "5 is no format of a matrix operand"),
     ],
 )

@@ -1,4 +1,4 @@
-"""gfx950's scaled conversions, in both directions, nearest and stochastic, against exact arithmetic."""
+"""gfx950's scaled conversions: both directions, nearest and stochastic, in exact arithmetic."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -42,7 +42,14 @@ def wide_patterns(number: Format, count: int, generator: np.random.Generator) ->
     exponents = generator.integers(number.bias - 9, number.bias + 9, (RECORDS, count))
     mask = number.top_exponent << number.fraction_bits
     patterns = patterns & ~mask | exponents << number.fraction_bits
-    edges = [0, number.sign_bit, mask, mask | number.sign_bit, mask | 1 << number.fraction_bits - 1, 1]
+    edges = [
+        0,
+        number.sign_bit,
+        mask,
+        mask | number.sign_bit,
+        mask | 1 << number.fraction_bits - 1,
+        1,
+    ]
     patterns[8 : 8 + len(edges), 0] = edges
     return np.array(patterns)
 
@@ -51,7 +58,9 @@ def scaled(value: Real, scale: int, direction: int) -> Real:
     exponent = scale >> 23 & 255
     if exponent == 255:
         return NAN
-    return value if isinstance(value, str) else value * Fraction(2) ** (direction * (exponent - 127))
+    return (
+        value if isinstance(value, str) else value * Fraction(2) ** (direction * (exponent - 127))
+    )
 
 
 def rounded(value: Real, number: Format, *, negative: bool) -> int:
@@ -68,7 +77,7 @@ def rounded(value: Real, number: Format, *, negative: bool) -> int:
 
 
 def by_chance(value: Real, number: Format, source: Format, how: tuple[int, int]) -> int:
-    """Random bits are added below the last kept place of the scaled value, then the rest is cut off."""
+    """Random bits are added below the last kept place; then the rest is cut off."""
     random, sign = how
     if not isinstance(value, Fraction):
         return rounded(value, number, negative=bool(sign))
@@ -112,7 +121,9 @@ def packed(rows: Sequence[Sequence[int]], width: int) -> np.ndarray:
 class Case:
     """One instruction with its inputs and what it shall write."""
 
-    def __init__(self, name: str, sources: Sequence[np.ndarray], wanted: np.ndarray, op_sel: str = ""):
+    def __init__(
+        self, name: str, sources: Sequence[np.ndarray], wanted: np.ndarray, op_sel: str = ""
+    ):
         self.name, self.op_sel = name, op_sel
         self.sources, self.wanted = sources, wanted
 
@@ -192,7 +203,8 @@ def narrowing(wide: str, small: str, count: int, generator: np.random.Generator)
         sources = [patterns[:, 0::2], patterns[:, 1::2]]
     else:
         sources = [packed(patterns.tolist(), source.width)]
-    name = f"v_cvt_scalef32_{'2xpk16_' if wide == 'f32' and count == 32 else prefix(count)}{small}_{wide}"
+    packing = "2xpk16_" if wide == "f32" and count == 32 else prefix(count)
+    name = f"v_cvt_scalef32_{packing}{small}_{wide}"
     return placed(Case(name, [*sources, scale.reshape(-1, 1)], packed(rows, number.width)),
                   number.width * count, generator)  # fmt: skip
 
@@ -201,11 +213,10 @@ def placed(case: Case, width: int, generator: np.random.Generator) -> Case:
     if width >= 32:
         return case
     place = int(generator.integers(1, 32 // width))
-    high = f"{place & 1},{place >> 1}" if width == 8 else f"0,{place}"
-    operands = len(case.sources)
-    op_sel = f"op_sel:[{'0,' * (operands - 1)}{high}]" if operands == 3 else f"op_sel:[0,{'0,' * 0}{high}]"
-    if operands == 2:
-        op_sel = f"op_sel:[0,0,{high}]" if width == 8 else f"op_sel:[0,0,{place}]"
+    # op_sel's last two bits name a byte of the result, its last one a half.
+    byte, half = f"{place & 1},{place >> 1}", f"{place}"
+    before = "0,0" if width == 8 or len(case.sources) == 2 else "0,0,0"
+    op_sel = f"op_sel:[{before},{byte if width == 8 else half}]"
     return Case(case.name, case.sources, into_old(case.wanted, width, place), op_sel)
 
 
@@ -225,7 +236,9 @@ def chance(wide: str, small: str, count: int, generator: np.random.Generator) ->
         rows.append(results)
     values = packed(patterns.tolist(), source.width)
     name = f"v_cvt_scalef32_sr_{prefix(count)}{small}_{wide}"
-    case = Case(name, [values, random.reshape(-1, 1), scale.reshape(-1, 1)], packed(rows, number.width))
+    case = Case(
+        name, [values, random.reshape(-1, 1), scale.reshape(-1, 1)], packed(rows, number.width)
+    )
     return placed(case, number.width * count, generator)
 
 
@@ -264,7 +277,11 @@ def test_values_are_divided_by_the_scale_and_rounded_by_chance() -> None:
 def test_small_values_are_multiplied_by_the_scale() -> None:
     generator = np.random.default_rng(6)
     cases = [
-        *(widening(wide, small, 1, generator) for wide in ("f32", "f16") for small in ("fp8", "bf8")),
+        *(
+            widening(wide, small, 1, generator)
+            for wide in ("f32", "f16")
+            for small in ("fp8", "bf8")
+        ),
         *(widening(wide, small, 2, generator) for wide in WIDE for small in ("fp8", "bf8", "fp4")),
         *(widening(wide, small, 32, generator) for wide in WIDE for small in ("fp6", "bf6")),
     ]
@@ -295,7 +312,9 @@ def nan_records(case: Case) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("name", "number"), [("f16", F16), ("bf16", BF16)])
-def test_halves_are_rounded_by_chance_into_one_half_of_a_register(name: str, number: Format) -> None:
+def test_halves_are_rounded_by_chance_into_one_half_of_a_register(
+    name: str, number: Format
+) -> None:
     generator = np.random.default_rng(8)
     values = wide_patterns(F32, 1, generator)
     values[20:23, 0] = (0x7F7FFFFF, 0x33000000, 0x387FFFFF)

@@ -1,4 +1,4 @@
-"""gfx950's f8f6f4 matrix instructions in all formats, with and without scales, and gfx942's xf32."""
+"""gfx950's f8f6f4 matrix instructions in all formats, with scales or not, and gfx942's xf32."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,9 @@ def random_case(shape: str, formats: tuple[int, int], seed: int, *, scaled: bool
     )
 
 
-def small_numbers(number: Format, shape: tuple[int, int], generator: np.random.Generator) -> np.ndarray:
+def small_numbers(
+    number: Format, shape: tuple[int, int], generator: np.random.Generator
+) -> np.ndarray:
     """Patterns of values between -4 and 4, multiples of 1/4 where the format has them."""
     patterns = np.array([number.round(Fraction(value, 4)) for value in range(-8, 9)])
     return np.array(patterns[generator.integers(0, len(patterns), shape)])
@@ -88,7 +90,7 @@ def scale_words(case: Case, side: int) -> Words:
 
 
 def values_of(case: Case, side: int) -> np.ndarray:
-    """Every value is a small multiple of a power of two: float64 has it, and sums of products, exactly."""
+    """Small multiples of powers of two: float64 has them, and sums of products, exactly."""
     number, patterns = FORMATS[case.formats[side]], (case.a, case.b)[side]
     known = {bits: float(number.finite(bits)) for bits in np.unique(patterns).tolist()}
     values = np.vectorize(known.__getitem__)(patterns)
@@ -161,7 +163,9 @@ def test_a_scale_of_all_ones_is_no_number() -> None:
     (result,) = run([case], "")
 
     sums = result.view(np.float32)
-    nans = {(item, lane) for lane in range(LANES) for item in range(4) if np.isnan(sums[lane, item])}
+    nans = {
+        (item, lane) for lane in range(LANES) for item in range(4) if np.isnan(sums[lane, item])
+    }
     assert nans == {(3, column) for column in range(16)}  # row 3
 
 

@@ -1,4 +1,4 @@
-"""Sparse matrix instructions: every shape, with random patterns, against the product of whole matrices."""
+"""Sparse matrix instructions: every shape, random patterns, against products of whole matrices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,9 +96,7 @@ class Case:
     def whole_a(self) -> np.ndarray:
         whole = np.zeros((self.form.size, self.form.depth), int)
         for row in range(self.form.size):
-            for k, (value, place) in enumerate(
-                zip(self.kept[row], self.places[row], strict=True)
-            ):
+            for k, (value, place) in enumerate(zip(self.kept[row], self.places[row], strict=True)):
                 whole[row, k // 2 * 4 + place] += value
         return whole
 
@@ -151,9 +149,9 @@ def run(target: str, cases: Sequence[Case], options: Sequence[str], lanes: str) 
     for case, text in zip(cases, options, strict=True):
         form = case.form
         a = form.per_lane * form.width // 64
-        text = f"{form.name} {{d}}, {{a}}, {{b}}, v140 {text}"
+        line = f"{form.name} {{d}}, {{a}}, {{b}}, v140 {text}"
         d = form.size * form.size // LANES
-        operations.append(operation(Product(text, a, 2 * a, d, 1)))
+        operations.append(operation(Product(line, a, 2 * a, d, 1)))
     return run_operations(target, operations, [words(case) for case in cases], lanes)
 
 
@@ -176,7 +174,9 @@ def test_sparse_products(target: str, lanes: str) -> None:
 
 @pytest.mark.parametrize("target", FORMS)
 def test_abid_chooses_the_set_of_indices(target: str) -> None:
-    chosen = [form for form in FORMS[target] if form.name.endswith(("16x16x32_f16", "x64_f16", "i8"))]
+    chosen = [
+        form for form in FORMS[target] if form.name.endswith(("16x16x32_f16", "x64_f16", "i8"))
+    ]
     cases = [
         random_case(form, 60 + n, index_set=n) for form in chosen for n in range(form.index_sets)
     ]

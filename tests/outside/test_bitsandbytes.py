@@ -26,7 +26,8 @@ TOO_OLD = ("6.4", "gfx950")
 ROCM = ("6.4", "7.0", "7.1", "7.2", "7.14", "7.15")
 # Each build holds code for both targets but ROCm 6.4's, which is older than gfx950.
 BUILDS = [
-    (version, target) for version in ROCM for target in TARGETS if (version, target) != TOO_OLD
+    *((version, target) for version in ROCM for target in TARGETS if (version, target) != TOO_OLD),
+    ("7.2", "gfx90a"),
 ]
 
 

@@ -1,7 +1,7 @@
 """Every instruction of a target, found by disassembling the whole space of opcodes.
 
-For each encoding and each opcode there are a few candidates with operands that some instruction of the encoding
-accepts; LLVM says which of them are instructions, and their names.
+For each encoding and each opcode there are a few candidates with operands that some instruction of
+the encoding accepts; LLVM says which of them are instructions, and their names.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def _vector() -> Iterator[Words]:
         yield (0x7C000000 | op << 17 | 6 << 9 | _V + 8,)
     v8, v16, v24, v40, v72 = _V + 8, _V + 16, _V + 24, _V + 40, _V + 72
     sources = (
-        (v8, v16, v24), (v8, v16, 0), (v8, 0, 0), (v8, 8, 0), (8, 10, 0), (8, v8, 0), (v8, v40, v72),
+        (v8, v16, v24), (v8, v16, 0), (v8, 0, 0), (v8, 8, 0), (8, 10, 0), (8, v8, 0),
+        (v8, v40, v72),
     )  # fmt: skip
     for op in range(1024):
         for a, b, c in sources:
@@ -120,7 +121,13 @@ def named(target: str, llvm_mc: str) -> dict[str, Words]:
     """Give the first candidate of every mnemonic that the target has."""
     tried = list(candidates())
     lines = ["[" + ",".join(f"{byte:#04x}" for byte in _bytes(words)) + "]" for words in tried]
-    command = [llvm_mc, "--disassemble", "--triple=amdgcn-amd-amdhsa", f"--mcpu={target}", "--show-encoding"]
+    command = [
+        llvm_mc,
+        "--disassemble",
+        "--triple=amdgcn-amd-amdhsa",
+        f"--mcpu={target}",
+        "--show-encoding",
+    ]
     done = subprocess.run(
         command, input="\n".join(lines), capture_output=True, text=True, check=False
     )

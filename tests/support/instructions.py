@@ -1,13 +1,14 @@
 """The list of the instructions of gfx942 and gfx950, and which of them real programs contain.
 
-`instructions.json` has an entry for every mnemonic that LLVM knows for one of these targets: one encoding of
-it, the targets that have it, whether the software device executes it, and the programs that it was seen in.
-Run this file to bring the list up to date:
+`instructions.json` has an entry for every mnemonic that LLVM knows for one of these targets: one
+encoding of it, the targets that have it, whether the software device executes it, and the programs
+that it was seen in. Run this file to bring the list up to date:
 
     python tests/support/instructions.py --objdump llvm-objdump bitsandbytes=bitsandbytes-….whl …
 
-looks for mnemonics in wheels, libraries and code objects. `--all LLVM_MC` first makes the list anew from the
-whole space of encodings (instruction_space.py), keeping what was seen. LLVM 20 and later know gfx950.
+looks for mnemonics in wheels, libraries and code objects. `--all LLVM_MC` first makes the list anew
+from the whole space of encodings (instruction_space.py), keeping what was seen. LLVM 20 and later
+know gfx950.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _HOLDS_CODE = (".so", ".hsaco", ".co", ".bin")
 
 @dataclass(frozen=True)
 class Instruction:
-    """One mnemonic with one encoding of it; a mnemonic that targets encode differently has several."""
+    """One mnemonic with one encoding of it; if targets encode it differently, there are several."""
 
     mnemonic: str
     words: tuple[str, ...]
@@ -61,7 +62,10 @@ def read_list(path: Path = LIST) -> list[Instruction]:
     entries = json.loads(path.read_text())
     return [
         Instruction(
-            **{key: tuple(value) if isinstance(value, list) else value for key, value in one.items()}
+            **{
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in one.items()
+            }
         )
         for one in entries
     ]

@@ -1,4 +1,4 @@
-"""How matrices of sparse and scaled instructions lie in registers, from AMD's descriptions of the layouts."""
+"""How matrices of sparse and scaled instructions lie in registers, by AMD's descriptions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ def accumulator_words(values: npt.NDArray[np.uint32]) -> Words:
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix instruction: its text with {a}, {b} and {d}, further operands, and dwords per lane."""
+    """A matrix instruction: its text with {a}, {b} and {d}, and dwords per lane of its operands."""
 
     text: str
     a: int
@@ -56,7 +56,12 @@ def operation(product: Product) -> Operation:
     text = []
     places = []
     source = FIRST_INPUT
-    for first, count in ((96, product.a), (112, product.b), (160, product.d), (140, product.further)):
+    for first, count in (
+        (96, product.a),
+        (112, product.b),
+        (160, product.d),
+        (140, product.further),
+    ):
         text += [f"v_mov_b32 v{first + k}, v{source + k}" for k in range(count)]
         places.append(f"v{first}" if count == 1 else f"v[{first}:{first + count - 1}]")
         source += count

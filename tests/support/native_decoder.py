@@ -15,7 +15,7 @@ def decode(library: ctypes.CDLL, words: Sequence[int], target: str) -> tuple[int
 
 
 def not_executed(library: ctypes.CDLL, target: str) -> tuple[int, list[str]]:
-    """Give the number of the target's instructions, and the names of those that are not executed."""
+    """Give how many instructions the target has, and the names of those not executed."""
     text = ctypes.create_string_buffer(1 << 16)
     count = library.ktrace_softdev_missing(target.encode(), text, ctypes.c_size_t(len(text)))
     return count, text.value.decode().split()

@@ -114,10 +114,10 @@ unsigned walk_access(Walk& walk, const Footprint& footprint) {
   return lanes_walk.most();
 }
 
-// Results of vector memory arrive in order.
-void push_vector(Wave& wave, uint64_t ready) {
-  push_vmcnt(wave, std::max(ready, wave.last_vector_result));
-  wave.last_vector_result = std::max(ready, wave.last_vector_result);
+// Results of vector memory arrive in order, each as long as its lines take.
+void push_vector(Wave& wave, uint64_t ready, uint64_t cycles) {
+  wave.last_vector_result = std::max(ready, wave.last_vector_result + cycles);
+  push_vmcnt(wave, wave.last_vector_result);
 }
 
 // Keeps L1 busy for its lines; the interpreter has counted the address unit already.
@@ -145,21 +145,24 @@ void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffi
   CuClock& cu = *wave.clock;
   Walk walk(cu, traffic);
   const unsigned sharing = walk_access(walk, footprint);
-  const uint64_t asked = wave.time + occupy_l1(wave, walk.lines());
+  const uint64_t busy = occupy_l1(wave, walk.lines());
+  const uint64_t asked = wave.time + busy;
   uint64_t ready = asked + latency_of(traffic, walk.latency(), sharing);
   if (walk.missing()) {
     ready += cu.xcd->memory.serve(asked, walk.missing() * clock_model::line) - asked;
   }
-  push_vector(wave, ready);
+  push_vector(wave, ready, busy);
 }
 
 void finish_scratch_access(Wave& wave, const Inst& inst, Traffic traffic) {
   const uint64_t lines = inst.data_dwords * (lanes * sizeof(uint32_t) / clock_model::line);
-  const uint64_t asked = wave.time + occupy_l1(wave, lines);
-  push_vector(wave, asked + latency_of(traffic, clock_model::l1_latency, 0));
+  const uint64_t busy = occupy_l1(wave, lines);
+  push_vector(wave, wave.time + busy + latency_of(traffic, clock_model::l1_latency, 0), busy);
 }
 
-void finish_cache_control(Wave& wave) { push_vector(wave, wave.time + clock_model::store_latency); }
+void finish_cache_control(Wave& wave) {
+  push_vector(wave, wave.time + clock_model::store_latency, clock_model::vmem_cycles);
+}
 
 void finish_scalar(Wave& wave, uint64_t latency) { push_lgkmcnt(wave, wave.time + latency); }
 
@@ -243,8 +246,7 @@ uint32_t LdsConflicts::extra_cycles(Wave& wave, const Inst& inst, const LdsAcces
   const uint32_t* mask = wave.mask();
   // Moving all lanes by whole dwords changes nothing.
   const uint32_t base = access.addresses[exec ? __builtin_ctzll(exec) : 0] & ~3u;
-  Pattern& pattern =
-      m_patterns[(reinterpret_cast<uintptr_t>(&inst) / sizeof(Inst) + wave.wave_in_group * 37) % slots];
+  Pattern& pattern = m_patterns[(wave.pc / 8 + wave.wave_in_group * 37) % slots];
   if (pattern.inst == &inst && pattern.exec == exec) {
     uint32_t difference = 0;
     for (unsigned lane = 0; lane < lanes; ++lane) {

@@ -23,6 +23,8 @@ constexpr uint64_t descriptor_size = 64;
 constexpr uint64_t size_limit = uint64_t{4}
                                 << 30;  // of an image in memory: beyond it the headers are damaged
 
+constexpr uint32_t kernarg_limit = 1 << 20;  // bytes; HIP's own is far below
+
 constexpr uint32_t relocation_abs64 = 3;
 constexpr uint32_t relocation_rel64 = 5;
 constexpr uint32_t relocation_relative64 = 13;
@@ -145,7 +147,8 @@ class Loader {
   void add_to(uint64_t& total, uint64_t size, const char* what) const {
     total += std::min<uint64_t>(size, uint64_t{m_file.size()} + 1);
     if (total > m_file.size()) {
-      throw LoadError(std::string(what) + " overlap: together they have more bytes than the file, which has " +
+      throw LoadError(std::string(what) +
+                      " overlap: together they have more bytes than the file, which has " +
                       std::to_string(m_file.size()));
     }
   }
@@ -373,6 +376,10 @@ class Loader {
     field(56, kernel.properties);
     field(58, kernel.kernarg_preload);
     kernel.kernarg_size = std::max(kernel.kernarg_size, kernarg_size);
+    if (kernel.kernarg_size > kernarg_limit) {
+      throw LoadError("kernel `" + kernel.name + "` claims " + std::to_string(kernel.kernarg_size) +
+                      " bytes of arguments");
+    }
     kernel.descriptor = symbol.address;
     kernel.entry = symbol.address + static_cast<uint64_t>(entry);
     const uint32_t allocated = ((kernel.rsrc1 & 63) + 1) * 8;

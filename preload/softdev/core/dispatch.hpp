@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/clock_memory.hpp"
@@ -29,6 +30,13 @@ class AddressSpace {
     }
     return find_slowly(address, size, write);
   }
+  // KTRACE_SOFT_CHECK: memory that is mapped but neither allocated nor in `own` is noticed ...
+  void notice_foreign(std::vector<Region> own) {
+    m_own = std::move(own);
+    m_notices = true;
+  }
+  // ... and told here once; 0 if there was none.
+  uint64_t take_foreign() { return std::exchange(m_foreign, 0); }
   // For a message: what is near the address.
   std::string describe(uint64_t address) const;
 
@@ -39,9 +47,14 @@ class AddressSpace {
   uint64_t m_generation = 0;
   std::vector<Region> m_mappings;
   bool m_mappings_read = false;
+  std::vector<Region> m_own;
+  bool m_notices = false;
+  uint64_t m_foreign = 0;
+  Region m_foreign_region;
 
   const Region* find_slowly(uint64_t address, uint64_t size, bool write);
   const Region* remember(const Region& region);
+  const Region* meet_foreign(const Region& mapping, uint64_t address, uint64_t size);
 };
 
 struct DispatchState {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/check.hpp"
 #include "core/dispatch.hpp"
 #include "core/matrix_results.hpp"
 #include "core/text.hpp"
@@ -103,7 +104,10 @@ inline bool start(Wave& wave, CuUnits& units, const Inst& inst, uint64_t deadlin
 
 }  // namespace
 
-void run_wave(Wave& wave, CuUnits& units, uint64_t deadline) {
+namespace {
+
+template <bool checked>
+void run(Wave& wave, CuUnits& units, uint64_t deadline) {
   DispatchState& dispatch = *wave.dispatch;
   const uint64_t limit = dispatch.budget;
   uint64_t executed = 0;
@@ -118,10 +122,16 @@ void run_wave(Wave& wave, CuUnits& units, uint64_t deadline) {
     if (!start(wave, units, inst, deadline)) {
       break;
     }
+    if constexpr (checked) {
+      wave.checks->before(wave, inst);
+    }
     if (__builtin_expect(wave.gpr_index_on, 0)) {
       run_indexed(wave, inst);
     } else {
       inst.handler(wave, inst);
+    }
+    if constexpr (checked) {
+      wave.checks->after(wave, inst);
     }
     wave.pc += inst.size;
     wave.time += clock_model::issue;
@@ -129,6 +139,16 @@ void run_wave(Wave& wave, CuUnits& units, uint64_t deadline) {
   } while (wave.time <= deadline && !wave.done && !wave.at_barrier);
   dispatch.budget -= executed;
   wave.instructions += executed;
+}
+
+}  // namespace
+
+void run_wave(Wave& wave, CuUnits& units, uint64_t deadline) {
+  if (__builtin_expect(wave.checks != nullptr, 0)) {
+    run<true>(wave, units, deadline);
+  } else {
+    run<false>(wave, units, deadline);
+  }
 }
 
 }  // namespace ktrace::softdev

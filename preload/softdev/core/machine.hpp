@@ -29,7 +29,7 @@ enum class MemoryKind : uint8_t {
   host_registered,  // hipHostRegister: not ours to free
   managed,          // hipMallocManaged
   internal,         // ours: kernarg segments, queues
-  adopted,          // code objects: their own to free
+  adopted,          // code objects and mapped memory: their own to free
 };
 
 struct Allocation {

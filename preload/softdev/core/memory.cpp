@@ -41,10 +41,22 @@ const Region* AddressSpace::find_slowly(uint64_t address, uint64_t size, bool wr
   }
   for (const Region& mapping : m_mappings) {
     if (address >= mapping.base && address + size <= mapping.end && (mapping.writable || !write)) {
-      return remember(mapping);
+      return m_notices ? meet_foreign(mapping, address, size) : remember(mapping);
     }
   }
   return nullptr;
+}
+
+// Not remembered: each access is noticed.
+const Region* AddressSpace::meet_foreign(const Region& mapping, uint64_t address, uint64_t size) {
+  for (const Region& own : m_own) {
+    if (address >= own.base && address + size <= own.end) {
+      return remember(own);
+    }
+  }
+  m_foreign = address;
+  m_foreign_region = mapping;
+  return &m_foreign_region;
 }
 
 std::string AddressSpace::describe(uint64_t address) const {

@@ -171,7 +171,7 @@ constexpr Name mubuf_names[] = {
     {32, "buffer_load_ubyte_d16"}, {33, "buffer_load_ubyte_d16_hi"}, {34, "buffer_load_sbyte_d16"},
     {35, "buffer_load_sbyte_d16_hi"}, {36, "buffer_load_short_d16"}, {37, "buffer_load_short_d16_hi"},
     {38, "buffer_load_format_d16_hi_x"}, {39, "buffer_store_format_d16_hi_x"}, {40, "buffer_wbl2"},
-    {41, "buffer_inv"}, {62, "buffer_wbinvl1"}, {63, "buffer_wbinvl1_vol"}, {64, "buffer_atomic_swap"},
+    {41, "buffer_inv"}, {61, "buffer_store_lds_dword"}, {62, "buffer_wbinvl1"}, {63, "buffer_wbinvl1_vol"}, {64, "buffer_atomic_swap"},
     {65, "buffer_atomic_cmpswap"}, {66, "buffer_atomic_add"}, {67, "buffer_atomic_sub"},
     {68, "buffer_atomic_smin"}, {69, "buffer_atomic_umin"}, {70, "buffer_atomic_smax"},
     {71, "buffer_atomic_umax"}, {72, "buffer_atomic_and"}, {73, "buffer_atomic_or"},

@@ -102,13 +102,7 @@ void Wave::expand_mask(uint64_t exec_value) {
   m_mask_exec = exec_value;
 }
 
-void fault(const Wave& wave, const Inst& inst, const char* format, ...) {
-  char cause[600];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(cause, sizeof cause, format, arguments);
-  va_end(arguments);
-
+std::string place_of(const Wave& wave, const Inst& inst) {
   std::string words;
   for (unsigned k = 0; k < inst.size / 4u; ++k) {
     char word[12];
@@ -126,8 +120,16 @@ void fault(const Wave& wave, const Inst& inst, const char* format, ...) {
   } else {
     std::snprintf(pc, sizeof pc, "-0x%" PRIx64, kernel.entry - wave.pc);
   }
-  throw Fault("kernel `" + kernel.name + "`, " + place + pc + " [" + words + " " + mnemonic(inst) +
-              "]: " + cause);
+  return "kernel `" + kernel.name + "`, " + place + pc + " [" + words + " " + mnemonic(inst) + "]";
+}
+
+void fault(const Wave& wave, const Inst& inst, const char* format, ...) {
+  char cause[600];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(cause, sizeof cause, format, arguments);
+  va_end(arguments);
+  throw Fault(place_of(wave, inst) + ": " + cause);
 }
 
 }  // namespace ktrace::softdev

@@ -9,6 +9,7 @@
 #include <queue>
 #include <string>
 
+#include "core/check.hpp"
 #include "core/clock.hpp"
 #include "core/dispatch.hpp"
 #include "core/interpreter.hpp"
@@ -79,6 +80,17 @@ struct Xcd {
   uint64_t next_start = 0;
 };
 
+// What is neither the program's nor allocated: kernels read their packet and queue, and their arguments.
+std::vector<Region> own_memory(const LaunchState& launch) {
+  const auto range = [](const void* begin, size_t size) {
+    const auto address = reinterpret_cast<uint64_t>(begin);
+    return Region{address, address + size, true};
+  };
+  return {range(&launch.packet, sizeof launch.packet),
+          range(reinterpret_cast<const void*>(launch.queue), sizeof(QueueDescriptor)),
+          range(launch.dispatch.kernarg, launch.dispatch.kernarg_size)};
+}
+
 class Run {
  public:
   Run(const Device& device, const MemoryRegistry& registry, WavePool& pool, const Dispatch& dispatch,
@@ -98,6 +110,9 @@ class Run {
       m_cus[k].clock = &pool.clock(k, k / m_topology.cus_per_xcd);
     }
     pool.clear_clocks();
+    if (check_from_environment()) {
+      m_state.memory.notice_foreign(own_memory(m_launch));
+    }
     m_result.start_cycles = begin + clock_model::dispatch_overhead;
     const uint32_t block = dispatch.block[0] * dispatch.block[1] * dispatch.block[2];
     m_groups_per_cu = device.occupancy(*dispatch.kernel, block, dispatch.dynamic_lds);
@@ -211,6 +226,7 @@ class Run {
     wave.time = time;
     wave.start_time = time;
     wave.clock = cu.clock;
+    wave.checks = check_from_environment() ? new WaveChecks(wave.arch) : nullptr;
     give_scratch(wave);
     set_up_wave(wave, m_launch, shape);
     give_slot(cu, wave);
@@ -252,6 +268,8 @@ class Run {
   void retire(Wave& wave) {
     std::free(wave.scratch);
     wave.scratch = nullptr;
+    delete wave.checks;
+    wave.checks = nullptr;
     m_pool.give(&wave);
   }
 

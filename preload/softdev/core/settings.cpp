@@ -52,6 +52,14 @@ uint64_t read_budget() {
   return budget;
 }
 
+bool read_check() {
+  const char* value = value_of("KTRACE_SOFT_CHECK");
+  if (value && std::strcmp(value, "0") != 0 && std::strcmp(value, "1") != 0) {
+    refuse("KTRACE_SOFT_CHECK", value, "`1` is expected, or `0`, or nothing");
+  }
+  return value && *value == '1';
+}
+
 bool read_baseline_lanes() {
   const char* value = value_of("KTRACE_SOFT_LANES");
   if (value && std::strcmp(value, "baseline") != 0) {
@@ -74,11 +82,17 @@ bool baseline_lanes_from_environment() {
   return wanted;
 }
 
+bool check_from_environment() {
+  static const bool wanted = read_check();
+  return wanted;
+}
+
 // Asked before there are devices: so this is where the other variables are refused too, rather than in
 // the midst of a dispatch.
 Arch arch_from_environment() {
   budget_from_environment();
   baseline_lanes_from_environment();
+  check_from_environment();
   return read_arch();
 }
 

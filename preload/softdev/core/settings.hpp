@@ -12,4 +12,7 @@ uint64_t budget_from_environment();
 // KTRACE_SOFT_LANES: whether the portable copy of the vector instructions is wanted. Throws LoadError.
 bool baseline_lanes_from_environment();
 
+// KTRACE_SOFT_CHECK: whether kernels are checked (check.hpp). Throws LoadError.
+bool check_from_environment();
+
 }  // namespace ktrace::softdev

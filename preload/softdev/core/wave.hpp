@@ -20,6 +20,7 @@ class CodeObject;
 struct CuClock;
 struct DispatchState;
 struct Text;
+class WaveChecks;
 struct Workgroup;
 
 // FLAT addresses whose upper half equals one of these go to LDS and to scratch.
@@ -103,6 +104,7 @@ struct Wave {
   Unordered lgkmcnt;
   uint64_t last_vector_result;  // when the latest of vmcnt's operations is done
   CuClock* clock;               // of the CU that it runs on
+  WaveChecks* checks;           // null unless KTRACE_SOFT_CHECK asks for them
 
   // Matrix results that may not have left the matrix unit yet.
   struct MatrixResult {
@@ -137,6 +139,9 @@ struct Workgroup {
 struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+// Kernel, workgroup, wave, pc and instruction, for messages.
+std::string place_of(const Wave& wave, const Inst& inst);
 
 // Throws Fault with the place in front of the given cause, which has neither newline nor full stop.
 [[noreturn]] void fault(const Wave& wave, const Inst& inst, const char* format, ...)

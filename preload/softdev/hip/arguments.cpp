@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "core/mapped.hpp"
 #include "hip/runtime.hpp"
 
 namespace ktrace::softdev::hip {
@@ -157,6 +158,10 @@ hipError_t fill_explicit_arguments(const Kernel& kernel, void** kernel_params, v
     }
     const void* value = kernel_params[index++];
     if (value == nullptr) {
+      return hipErrorInvalidValue;
+    }
+    if (!is_mapped(value, argument.size)) {  // the kernel has more arguments than the program gives, mostly
+      say("kernel `%s`: its argument %zu points to no memory", kernel.name.c_str(), index - 1);
       return hipErrorInvalidValue;
     }
     std::memcpy(segment.data() + argument.offset, value, argument.size);

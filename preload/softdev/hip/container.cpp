@@ -22,7 +22,7 @@ constexpr uint32_t wrapper_magic = 0x48495046;         // "HIPF"
 constexpr uint32_t packed_wrapper_magic = 0x4b504948;  // "HIPK": the code is in .kpack archives elsewhere
 constexpr uint64_t most_entries = 4096;
 constexpr uint64_t largest_bundle = uint64_t{4} << 30;  // bytes
-constexpr uint64_t best_ratio = 1 << 15;  // zstd's: four bytes stand for 128 KiB of one value
+constexpr uint64_t best_ratio = 1 << 15;                // zstd's: four bytes stand for 128 KiB of one value
 
 struct Bytes {
   const uint8_t* data;
@@ -154,8 +154,9 @@ ExtractedImage extract_compressed(const Bytes& bytes, const TargetId& device) {
   // Without a total (version 1) the stream itself knows where it ends.
   const uint64_t size = (header.total != 0 ? header.total : bytes.limit) - header.size;
   if (header.uncompressed > size * best_ratio) {
-    return failure(hipErrorInvalidImage, "the compressed bundle claims " + std::to_string(header.uncompressed) +
-                                             " bytes out of " + std::to_string(size));
+    return failure(hipErrorInvalidImage, "the compressed bundle claims " +
+                                             std::to_string(header.uncompressed) + " bytes out of " +
+                                             std::to_string(size));
   }
   auto owned = std::make_shared<std::vector<uint8_t>>(header.uncompressed);
   const std::string trouble =
@@ -171,8 +172,8 @@ ExtractedImage extract_compressed(const Bytes& bytes, const TargetId& device) {
 // A wrapper holds an address, which only the program's own memory can mean.
 ExtractedImage extract_wrapped(const Bytes& bytes, bool is_memory, const TargetId& device) {
   if (!is_memory || !bytes.has(0, 24)) {
-    return failure(hipErrorInvalidImage, is_memory ? "the fat binary's wrapper is cut"
-                                                   : "a file cannot be a fat binary's wrapper");
+    return failure(hipErrorInvalidImage,
+                   is_memory ? "the fat binary's wrapper is cut" : "a file cannot be a fat binary's wrapper");
   }
   const auto* content = bytes.read<const uint8_t*>(8);
   const Bytes wrapped{content, readable_bytes(content)};

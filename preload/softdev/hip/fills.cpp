@@ -46,8 +46,8 @@ hipError_t fill_3d(const hipPitchedPtr& pitched, int value, const hipExtent& ext
                    Call kind) {
   const bool is_empty = extent.width == 0 || extent.height == 0 || extent.depth == 0;
   if (is_empty || extent.depth == 1) {
-    return fill_2d(pitched.ptr, pitched.pitch, value, is_empty ? 0 : extent.width, is_empty ? 0 : extent.height,
-                   stream, kind);
+    return fill_2d(pitched.ptr, pitched.pitch, value, is_empty ? 0 : extent.width,
+                   is_empty ? 0 : extent.height, stream, kind);
   }
   size_t layer_size = 0, reach = 0;
   const bool is_too_far = __builtin_mul_overflow(pitched.ysize, pitched.pitch, &layer_size) ||

@@ -368,6 +368,7 @@
 
 // VOP3
 #define KTRACE_SOFTDEV_VOP3_OPCODES(X)      \
+  X(v_mad_legacy_f32, 0x1c0)                \
   X(v_mad_i32_i24, 0x1c2)                   \
   X(v_mad_u32_u24, 0x1c3)                   \
   X(v_cubeid_f32, 0x1c4)                    \

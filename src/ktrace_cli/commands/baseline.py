@@ -16,6 +16,7 @@ from ktrace_cli.analysis.compare.baseline_file import write_baseline
 from ktrace_cli.analysis.compare.profile import RunProfile
 from ktrace_cli.analysis.compare.sides import only_kernels
 from ktrace_cli.commands.comparing import KernelOption, UnitOption, list_files, load_runs, unit_of
+from ktrace_cli.commands.sources import NamesOption, ShapeOption, ToolOption, read_source
 from ktrace_cli.export.output import check_place, compressed, open_output, refuse_inputs
 from ktrace_cli.units import counted
 

@@ -31,6 +31,7 @@ from ktrace_cli.commands.comparing import (
     load_runs,
     unit_of,
 )
+from ktrace_cli.commands.sources import NamesOption, ShapeOption, ToolOption, read_source
 from ktrace_cli.commands.terminal import show_report
 from ktrace_cli.errors import ExitStatus, UsageError
 

@@ -127,7 +127,7 @@ def describe_times(timeline: Timeline) -> str:
 
 
 def _describe(device: Device) -> str:
-    target = device.target.split(":")[0]
+    target = device.target.split(":")[0] or "target not known,"
     if device.is_software:
         return f"device {device.device}: {target}, modelled times (software device)"
     return f"device {device.device}: {target} {device.name}, measured times"

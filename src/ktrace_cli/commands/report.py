@@ -43,8 +43,16 @@ from ktrace_cli.commands.selection import (
     select_sections,
     select_waves,
 )
+from ktrace_cli.commands.sources import (
+    NamesOption,
+    ShapeOption,
+    ToolOption,
+    is_buffer,
+    read_source,
+)
 from ktrace_cli.errors import KtraceError, UsageError
 from ktrace_cli.export.output import STDOUT, refuse_inputs
+from ktrace_cli.foreign.source import Source
 from ktrace_cli.importers.files import Found
 from ktrace_cli.importers.inputs import TraceInput
 from ktrace_cli.importers.reader import read_all_traces
@@ -79,11 +87,15 @@ def report(
     force: ForceOption = False,
     kernel: KernelOption = None,
     section: SectionOption = None,
+    tool: ToolOption = None,
+    names: NamesOption = None,
+    shape: ShapeOption = None,
 ) -> None:
     """Write pages on RUNS for CI to keep: summary, timeline, verdict.
 
     Exits with 3 if a run has regressed, with 4 if one cannot be compared; pages are written then.
     """
+    source = read_source(tool, names, shape)
     bases = list_files(baseline or ())
     files = {run: _files_of(run) for run in runs}
     summary_file = _summary_file(step_summary_file, [*bases, *_all_files(files)])
@@ -96,10 +108,10 @@ def report(
         floor=None if floor is None else parse_floor(floor, used.value),
     )
     with open_site(output, may_replace=force) as site:
-        base = _load_base(bases, used, request) if bases else None
+        base = _load_base(bases, used, request, source) if bases else None
         asked = Asked(Frame(title, base, tested, top), used.value, tuple(kernel or ()), timeline)
         selection = read_selection(kernel=kernel)
-        load = partial(_load, selection=selection, sections=section or ())
+        load = partial(_load, selection=selection, sections=section or (), source=source)
         plans = plan_pages(files)
         found = write_site(site, plans, asked, Reading(load, console.progress))
     _tell(found, output, summary_file)
@@ -134,9 +146,9 @@ def _summary_file(given: str | None, inputs: Sequence[Path]) -> Path | None:
     return path
 
 
-def _load_base(files: Sequence[Path], unit: Unit, request: Request) -> Base:
+def _load_base(files: Sequence[Path], unit: Unit, request: Request, source: Source) -> Base:
     try:
-        loaded = load_runs(files, unit)
+        loaded = load_runs(files, unit, source)
     except KtraceError as problem:
         fix = problem.fix or "name a file of `ktrace baseline`, a recording or a folder of these"
         # Status 4 would promise a site.
@@ -158,15 +170,15 @@ def _all_files(files: Mapping[Path, Sequence[Path] | KtraceError]) -> Iterator[P
 
 
 def _load(
-    path: Path, *, selection: Selection, sections: Sequence[str]
+    path: Path, *, selection: Selection, sections: Sequence[str], source: Source
 ) -> Loaded | Sequence[TraceInput]:
-    traces, said = find_traces(path)
+    traces, said = ([], []) if is_buffer(path, source) else find_traces(path)
     if traces:
         is_part = sections or not selection.is_everything
         whole = [f"{path} is shown whole: of traces of other tools nothing is selected"]
         return _load_traces(path, traces, said + whole if is_part else said)
     chosen = select_sections(selection, path, sections)
-    recording, timeline = load_recording(path)
+    recording, timeline = load_recording(path, source)
     shown = select_waves(timeline, chosen)
     notes: tuple[str, ...] = ()
     if not chosen.is_everything:

@@ -54,9 +54,7 @@ ShapeOption = Annotated[
 ]
 
 
-def read_source(
-    tool: Tool | None, names: Sequence[Path] | None, shape: str | None
-) -> Source:
+def read_source(tool: Tool | None, names: Sequence[Path] | None, shape: str | None) -> Source:
     """Read the options of this module.
 
     Raises:

@@ -13,7 +13,6 @@ from ktrace_cli.foreign.survey import in_order, is_timed, make_headers, survey
 from ktrace_cli.model import (
     DISPATCH,
     Columns,
-    Device,
     Edge,
     Event,
     Kernel,
@@ -42,7 +41,7 @@ def build_foreign(found: Found, advance: Advance = unwatched) -> Timeline:
     """Decode another tracer's buffer."""
     surveyed = survey(found, part_of(advance, 0.3))
     waves, order, launches = in_order(found, surveyed.waves)
-    headers = make_headers(waves, surveyed.words[order])
+    headers = make_headers(found, waves, surveyed.words[order])
     names = _names(found.naming, surveyed.kinds)
     decoder = _decoder(found, headers, names)
     dispatches = _dispatches(found, waves, launches)
@@ -73,7 +72,7 @@ def build_foreign(found: Found, advance: Advance = unwatched) -> Timeline:
         dispatches=dispatches,
         waves=waves,
         source=parts,
-        clocks=(),
+        clocks=found.clocks,
         losses=Losses(**losses),
         launches=found.launches.launched,
         zero_ns=int(dispatches["begin_ns"].min()) if len(dispatches) else 0,
@@ -86,7 +85,9 @@ def _names(naming: Naming, kinds: dict[int, int]) -> Names:
     unit = 0
     names = Names(
         kernels=(Kernel(naming.kernel, naming.kernel, naming.target, ""),),
-        edges=tuple(Edge(*ends, unit, frozenset({0})) for ends in naming.edges),
+        edges=tuple(
+            Edge(*ends, unit, frozenset({0}), naming.has_joint_clock) for ends in naming.edges
+        ),
         unread_code_objects=0,
         unknown_edges=0,
         row_by_kernel={0: 0},

@@ -19,7 +19,8 @@ EVENT = np.dtype(
         ("start", "<i4"),  # of a STOP: its START's number among the wave's events; NO_START
         ("kind", "u1"),  # layout.Kind: MARK, PUSH, POP, START or STOP
         ("type", "u1"),  # layout.ValueType of the payload, or NO_VALUE
-    ]
+    ],
+    align=True,  # numpy reads unaligned fields one by one
 )
 NO_VALUE = 255
 NO_START = -1
@@ -62,8 +63,10 @@ def hold_clocks(ticks: Ints, counts: Ints) -> int:
         ticks[is_no_clock] = CLOCK_LIMIT - 1
         changed = int(np.count_nonzero(is_no_clock))
     ends = np.cumsum(counts)
-    is_back = np.flatnonzero(ticks[1:] < ticks[:-1]) + 1
-    for wave in np.unique(np.searchsorted(ends, is_back, "right")).tolist():
+    is_back = np.zeros(len(ticks) + 1, np.bool_)
+    is_back[1:-1] = ticks[1:] < ticks[:-1]
+    is_back[ends] = False  # there another wave begins
+    for wave in np.unique(np.searchsorted(ends, np.flatnonzero(is_back), "right")).tolist():
         own = ticks[ends[wave] - counts[wave] : ends[wave]]
         held = np.maximum.accumulate(own)
         early = np.minimum.accumulate(own[::-1])[::-1]

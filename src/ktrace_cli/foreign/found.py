@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ktrace_cli.foreign.events import EventReader
 from ktrace_cli.foreign.naming import Naming
-from ktrace_cli.model import Columns, Device
+from ktrace_cli.model import ClockFit, Columns, Device
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.mapping import Bytes
@@ -57,6 +57,9 @@ class Found:
     lines: Lines | None
     """None: one line of a nanosecond a tick, from the first tick on."""
     tick_ns: float = 1.0
+    clocks: tuple[ClockFit, ...] = ()
+    is_paired_by_id: bool = False
+    """Whether an end (LONG_END) ends the last begin (LONG_BEGIN) of the same id, not of any."""
     lanes_per_wave: int = layout.WAVE_SIZE
     base: TimeBase = field(default_factory=TimeBase)
     losses: Counter[str] = field(default_factory=Counter)

@@ -25,7 +25,10 @@ _IR_NAMES = re.compile(r"fly_ktrace\.event_names\s*=\s*\{([^{}]*)\}")
 _IR_NAME = re.compile(r'("(?:[^"\\]|\\.)*"|[A-Za-z_][\w.$]*)\s*=\s*(-?\d+)')
 _IR_CHIP = re.compile(r'fly_ktrace\.chip\s*=\s*"([\w:+-]+)"')
 _PICKLE = b"\x80"
-_SHIPPED = ("names", "kernel", "target", "lanes", "groups", "flows", "edges")
+_SHIPPED = {
+    *("names", "kernel", "target", "lanes", "groups", "flows", "edges"),
+    *("id_to_name", "lane_id_to_name", "group_id_to_name"),
+}
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,9 @@ def name_kernel(side_car: SideCar, otherwise: str) -> Naming:
 
 def tell_kernel(side_car: SideCar, naming: Naming) -> tuple[str, ...]:
     """Say what is assumed of kernel and launches, which a buffer does not name."""
-    told = [] if side_car.kernel else [f"the kernel's name is not known: `{naming.kernel}`"]
+    which = naming.kernel if side_car.kernel else f"one kernel, called {naming.kernel} here"
     return (
-        *told,
-        "all launches are taken as of this kernel, grids and blocks as large as their waves tell",
+        f"all launches are taken as of {which}; grids and blocks, as large as their waves tell",
     )
 
 
@@ -134,12 +136,12 @@ def _read_pickle(path: Path, data: bytes) -> SideCar:
     ir = _unpacked(state.get("ir_zlib"))
     entry, capacity = state.get("entry"), state.get("ktrace_buffer_config")
     names = state["ktrace_names"]
-    is_size = isinstance(capacity, int) and 0 < capacity < 1 << 26
+    slots = capacity if isinstance(capacity, int) and 0 < capacity < 1 << 26 else -1
     return SideCar(
         names=_names(path, names) if isinstance(names, dict) else {},
         kernel=entry if isinstance(entry, str) else "",
         target=_read_ir(ir).target,
-        shape=Shape(bytes=(capacity + 1) * _SLOT if is_size else 0),
+        shape=Shape(bytes=(slots + 1) * _SLOT),
     )
 
 
@@ -175,6 +177,8 @@ def _read_json(path: Path, data: bytes) -> SideCar:
         raise _no_names(path, "it is no JSON object")
     match = _KERNEL_FILE.fullmatch(path.name)
     kernel = match[1] if match else ""
+    if "regions" in document and "per_warp_cap" in document:
+        return _read_quack_summary(path, document)
     # An object may well have a phase called `names`; then that is a number.
     if not any(key in document for key in _SHIPPED) or _is_table(document):
         shape = Shape() if _is_table(document) else shape_of(document, str(path))
@@ -185,14 +189,24 @@ def _read_json(path: Path, data: bytes) -> SideCar:
     return found if found.kernel else replace(found, kernel=kernel)
 
 
+def _read_quack_summary(path: Path, document: Mapping[str, Any]) -> SideCar:
+    """Read the names and the shape in the summary that QuACK writes beside its trace."""
+    regions = document["regions"]
+    is_list = isinstance(regions, list) and all(isinstance(each, dict) for each in regions)
+    if not is_list:
+        raise _no_names(path, "`regions` is no list of objects")
+    names = {str(each.get("region")): each.get("name") for each in regions}
+    return SideCar(names=_names(path, names), shape=shape_of(document, str(path)))
+
+
 def _is_table(document: Mapping[str, Any]) -> bool:
     is_by_name = all(type(value) is int for value in document.values())
     return is_by_name or all(_id(key) is not None for key in document)
 
 
 def _read_document(path: Path, document: Mapping[str, Any]) -> SideCar:
-    def table(key: str) -> dict[int, str]:
-        value = document.get(key) or {}
+    def table(key: str, other: str) -> dict[int, str]:
+        value = document.get(key) or document.get(other) or {}
         if not isinstance(value, dict):
             raise _no_names(path, f"`{key}` is no object")
         return _names(path, value)
@@ -201,13 +215,13 @@ def _read_document(path: Path, document: Mapping[str, Any]) -> SideCar:
     if not isinstance(edges, list) or not all(_is_pair(edge) for edge in edges):
         raise _no_names(path, "`edges` is no list of pairs of names")
     return SideCar(
-        names=table("names"),
+        names=table("names", "id_to_name"),
         kernel=str(document.get("kernel") or ""),
         target=str(document.get("target") or ""),
-        lanes=table("lanes"),
-        groups=table("groups"),
+        lanes=table("lanes", "lane_id_to_name"),
+        groups=table("groups", "group_id_to_name"),
         edges=tuple((edge[0], edge[1]) for edge in edges),
-        shape=shape_of({k: v for k, v in document.items() if k != "groups"}, str(path)),
+        shape=shape_of(document, str(path)),
     )
 
 

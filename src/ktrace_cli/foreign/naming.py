@@ -17,3 +17,5 @@ class Naming:
     lanes: Mapping[int, str] = field(default_factory=dict)
     """Of events, by their number."""
     edges: tuple[tuple[str, str], ...] = ()
+    has_joint_clock: bool = False
+    """Whether occurrences of all waves of a workgroup count in order of time, for `edges`."""

@@ -1,5 +1,6 @@
-"""Reads what is plain in a pickle. Nothing is imported, called or built: an object is no more than
-a place where its state goes.
+"""Reads what is plain in a pickle.
+
+Nothing is imported, called or built: an object is no more than a place where its state goes.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ _EMPTY: dict[str, Callable[[], Plain]] = {
 _MARK = object()
 OPAQUE = object()
 """What takes code to make: a class, a function, an object, a set."""
-_LITERALS = frozenset(
-    "INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT STRING BINSTRING SHORT_BINSTRING"
-    " UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8".split()
-)
+_LITERALS = frozenset({
+    "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING",
+    "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
+    "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
+})  # fmt: skip
 # How many operands each takes off the stack; None: all above the last mark.
 _OPERANDS: dict[str, int | None] = {
     "GLOBAL": 0, "STACK_GLOBAL": 2, "REDUCE": 2, "NEWOBJ": 2, "NEWOBJ_EX": 3, "OBJ": None,

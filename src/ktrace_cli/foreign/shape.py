@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from ktrace_cli.errors import UsageError
+from ktrace_cli.model import Columns
+from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.units import parse_size
 
 _HERTZ = {"": 1, "hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
@@ -66,14 +70,14 @@ def parse_shape(text: str) -> Shape:
 
 
 def shape_of(document: Mapping[str, Any], where: str) -> Shape:
-    """Read the shape in a side-car file; its keys are those of `--shape`, and no other's concern.
+    """Read the shape in a side-car file: keys as those of `--shape`, or as others call them.
 
     Raises:
         UsageError: a value is none.
     """
     parts = []
-    for key in _READERS:
-        value = document.get(key)
+    for key, names in _ALIASES.items():
+        value = next((document[name] for name in names if name in document), None)
         if isinstance(value, list):
             value = "x".join(map(str, value))
         if value is not None:
@@ -82,6 +86,14 @@ def shape_of(document: Mapping[str, Any], where: str) -> Shape:
         return parse_shape(",".join(parts))
     except UsageError as problem:
         raise UsageError(f"cannot read the shape in {where}", why=problem.why) from problem
+
+
+def axes_of(block: Ints, shape: Shape) -> Columns:
+    """Return x, y, z of linear numbers of workgroups; all is x where the grid is not told."""
+    x, y = (*shape.grid, 1)[:2] if len(shape.grid) > 1 else (0, 0)
+    if not x:
+        return np.column_stack([block, np.zeros_like(block), np.zeros_like(block)])
+    return np.column_stack([block % x, block // x % y, block // x // y])
 
 
 def _number(text: str, key: str, value: str) -> int:
@@ -109,11 +121,18 @@ def _hertz(text: str, key: str, value: str) -> int:
 
 
 def _refuse(text: str, key: str, value: str, wanted: str) -> UsageError:
-    return UsageError(
-        f"cannot read `--shape {text}`", why=f"{key}= wants {wanted}, not {value!r}"
-    )
+    return UsageError(f"cannot read `--shape {text}`", why=f"{key}= wants {wanted}, not {value!r}")
 
 
+# What others call these keys in files that they write.
+_ALIASES = {
+    "blocks": ("blocks", "grid"),
+    "warps": ("warps", "warps_per_block"),
+    "capacity": ("capacity", "per_warp_cap", "max_events"),
+    "groups": ("num_groups",),
+    "bytes": ("bytes",),
+    "clock": ("clock",),
+}
 _READERS: dict[str, tuple[str, Any]] = {
     "blocks": ("grid", _grid),
     "warps": ("warps", _number),

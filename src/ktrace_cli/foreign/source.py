@@ -13,7 +13,9 @@ from ktrace_cli.foreign.build import build_foreign
 from ktrace_cli.foreign.flydsl import find as flydsl
 from ktrace_cli.foreign.found import Found
 from ktrace_cli.foreign.names_file import SideCar, read_side_cars
+from ktrace_cli.foreign.quack import find_quack, is_quack
 from ktrace_cli.foreign.shape import Shape
+from ktrace_cli.foreign.tileops import find_tileops, is_tileops
 from ktrace_cli.model import Timeline
 from ktrace_cli.progress import Advance, unwatched
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
@@ -24,6 +26,8 @@ class Tool(str, Enum):
     """Whose buffer a file holds."""
 
     FLYDSL = "flydsl"
+    QUACK = "quack"
+    TILEOPS = "tileops"
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,6 @@ class Foreign:
     """What was assumed."""
 
 
-_WORDS = {Tool.FLYDSL: "FlyDSL"}
 # A buffer of nothing but zeros is one, too; text and archives are not.
 _POSSIBLE = (FileKind.UNKNOWN, FileKind.ZEROS)
 
@@ -77,9 +80,7 @@ def find_tool(path: Path, source: Source) -> Tool | None:
     return next((tool for tool in Tool if _is_buffer_of(tool, buffer, source.shape)), None)
 
 
-def read_foreign(
-    path: Path, tool: Tool, source: Source, advance: Advance = unwatched
-) -> Foreign:
+def read_foreign(path: Path, tool: Tool, source: Source, advance: Advance = unwatched) -> Foreign:
     """Decode a buffer.
 
     Raises:
@@ -111,8 +112,17 @@ def _side_car(path: Path, source: Source) -> tuple[SideCar, tuple[str, ...]]:
 
 
 def _is_buffer_of(tool: Tool, buffer: Buffer, shape: Shape) -> bool:
-    return flydsl.guess_layout(buffer.data, shape.bytes).is_certain
+    if tool is Tool.FLYDSL:
+        return flydsl.guess_layout(buffer.data, shape.bytes).is_certain
+    return (is_quack if tool is Tool.QUACK else is_tileops)(buffer, shape)
 
 
 def _find(tool: Tool, buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ...]]:
-    return flydsl.find_flydsl(buffer, side_car)
+    return _FINDERS[tool](buffer, side_car)
+
+
+_FINDERS = {
+    Tool.FLYDSL: flydsl.find_flydsl,
+    Tool.QUACK: find_quack,
+    Tool.TILEOPS: find_tileops,
+}

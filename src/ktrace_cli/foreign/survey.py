@@ -18,7 +18,7 @@ from ktrace_cli.trace_file.layout import Kind
 
 _SURVEYED_WAVES = 1024
 _REGION_SPARE = 16
-_NAMED_KINDS = {True: [Kind.MARK, Kind.GROUP], False: [Kind.PUSH, Kind.START]}
+_NAMED_KINDS = {True: [Kind.MARK, Kind.GROUP], False: [Kind.PUSH, Kind.START, Kind.LONG_BEGIN]}
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,15 @@ def survey(found: Found, advance: Advance) -> Survey:
         ticks = batch.events["ticks"]
         begins, ends = ticks[batch.starts[some]], ticks[batch.starts[some] + batch.counts[some] - 1]
         own = waves[rows]
-        is_told = own["end_ticks"][some] > 0
-        own["begin_ticks"][some] = np.where(is_told, own["begin_ticks"][some], begins)
-        own["end_ticks"][some] = np.where(is_told, own["end_ticks"][some], ends)
+        for name, found_ticks in (("begin_ticks", begins), ("end_ticks", ends)):
+            told = own[name][some]
+            own[name][some] = np.where(told > 0, told, found_ticks)
         for marks in (True, False):  # what begins a range is one, though it is also a mark
             is_kind = np.isin(batch.events["kind"], _NAMED_KINDS[marks])
             is_kind &= batch.events["id"] < len(kinds)
             kinds[batch.events["id"][is_kind]] = batch.events["kind"][is_kind]
         advance((rows.stop - rows.start) / len(waves))
+    kinds[kinds == Kind.LONG_BEGIN] = Kind.RANGE
     kind_by_id = {number: int(kinds[number]) or int(Kind.PUSH) for number in found.naming.names}
     return Survey(waves, words, kind_by_id, losses)
 
@@ -107,12 +108,14 @@ def _times(found: Found, waves: Columns, rows: Flags) -> Ints:
     return np.asarray(lines.ns[rows] + (ticks - lines.ticks[rows]) * lines.slope[rows], np.int64)
 
 
-def make_headers(waves: Columns, words: Ints) -> Headers:
+def make_headers(found: Found, waves: Columns, words: Ints) -> Headers:
     """Return what the decoder must know of waves that have so many words."""
     rows = np.zeros(len(waves), native.WAVE)
     rows["row"] = np.arange(len(waves))
     rows["main_words"] = words
     rows["region_words"] = words + _REGION_SPARE
     rows["flags"] = waves["flags"]
+    # Words of eager waves are in order of time: an end finds its begin by its id.
+    rows["flags"] |= np.uint32(native.ReaderFlag.EAGER * found.is_paired_by_id)
     rows["begin_ticks"], rows["end_ticks"] = waves["begin_ticks"], waves["end_ticks"]
     return Headers(waves, rows, np.zeros((len(waves), 2), np.int64))

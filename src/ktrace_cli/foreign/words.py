@@ -25,7 +25,8 @@ _LONGEST_STEP = 1 << 31
 def count_words(batch: EventBatch) -> Ints:
     """Return how many words each wave needs."""
     words = np.concatenate(([0], np.cumsum(_words_of(batch, _is_far(batch)))))
-    return words[batch.starts + batch.counts] - words[batch.starts]
+    counts: Ints = words[batch.starts + batch.counts] - words[batch.starts]
+    return counts
 
 
 def encode(batch: EventBatch) -> tuple[Columns, Ints]:
@@ -80,7 +81,8 @@ def _tags(batch: EventBatch, place: Ints, first: Ints) -> Columns:
         # No word has a number within the header: such a STOP stops nothing.
         number = np.where(has_start, begun - first[wave] + _HEADER_WORDS, 0)
         ids[stops] = number.astype(np.uint32)
-    return events["kind"].astype(np.uint32) << np.uint32(TAG_KIND_SHIFT) | ids
+    tags: Columns = events["kind"].astype(np.uint32) << np.uint32(TAG_KIND_SHIFT) | ids
+    return tags
 
 
 def _put_values(words: Columns, events: Columns, place: Ints) -> None:

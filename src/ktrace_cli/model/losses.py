@@ -82,6 +82,14 @@ class Losses:
         "wave is there that no counter of the buffer knows",
         "waves are there that no counter of the buffer knows",
     )
+    misplaced_waves: int = count_of(
+        "wave names another place than that of its slot, which counts",
+        "waves name other places than those of their slots, which count",
+    )
+    uncalibrated_waves: int = count_of(
+        "wave has read both clocks only once: its cycles are taken as long as others' are",
+        "waves have read both clocks only once: their cycles are taken as long as others' are",
+    )
     unwritten_events: int = count_of(
         "event was counted by its wave, but is not there",
         "events were counted by their waves, but are not there",

@@ -58,6 +58,8 @@ class Edge:
     """Both ends are events of this unit: the low half of its key."""
     kernels: frozenset[int]
     """Rows of Timeline.kernels in which it holds."""
+    is_by_time: bool = False
+    """Whether occurrences in a workgroup count in order of time, not wave by wave."""
 
 
 @dataclass(frozen=True)

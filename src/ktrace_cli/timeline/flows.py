@@ -50,7 +50,8 @@ def find_flows(
             losses["uncertain_edges"] += int(np.count_nonzero(is_end & ~is_certain))
             rows = np.flatnonzero(is_end & is_certain)
             wave = own_wave[rows]
-            ends.append(_occurrences(slices, rows, waves["wave"][wave], workgroup[wave]))
+            waves_in_turn = waves["wave"][wave] * np.uint32(not edge.is_by_time)
+            ends.append(_occurrences(slices, rows, waves_in_turn, workgroup[wave]))
         found, unmatched = _join(*ends)
         found["edge"] = number
         flows.append(found)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ktrace_cli.errors import TraceFileError
-from ktrace_cli.foreign.found import Found, Launches, TimeBase
 from ktrace_cli.foreign.buffer import Buffer
 from ktrace_cli.foreign.flydsl.layout import (
     LEAST_BYTES,
@@ -26,12 +25,14 @@ from ktrace_cli.foreign.flydsl.layout import (
 )
 from ktrace_cli.foreign.flydsl.reader import FlydslReader, list_waves
 from ktrace_cli.foreign.flydsl.regions import Regions, look_like_waves, survey
+from ktrace_cli.foreign.found import Found, Launches, TimeBase
 from ktrace_cli.foreign.names_file import SideCar, name_kernel, tell_kernel
 from ktrace_cli.model import Device, Flags
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file.mapping import Bytes
 from ktrace_cli.units import counted, format_bytes
 
+_HZ = 100_000_000
 _LOOKED_AT = 4096
 _STOP, _START = 4, 3
 _NO_CYCLES = "FlyDSL records the 100 MHz reference clock only, not the core clock"
@@ -126,12 +127,12 @@ def find_flydsl(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ..
     keys["queue"], keys["dispatch"] = headers["queue"], headers["dispatch"]
     launches, of_wave = np.unique(keys, return_inverse=True)
     _, streams = np.unique(launches["queue"], return_inverse=True)
-    naming = name_kernel(side_car, "FlyDSL kernel")
+    naming = name_kernel(side_car, "flydsl_kernel")
     found = Found(
         waves=waves,
         launches=Launches(of_wave.astype(np.int64), streams.astype(np.int64), launched),
         read=FlydslReader(regions, seen, first_slot),
-        device=Device(0, naming.target, "", False, 0, _count_xccs(waves["xcc"]), 100_000_000),
+        device=Device(0, naming.target, "AMD GPU", False, 0, _xccs(waves["xcc"]), _HZ),
         naming=naming,
         lines=None,
         tick_ns=TICK_NS,
@@ -143,7 +144,7 @@ def find_flydsl(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ..
     return found, (*told, *tell_kernel(side_car, naming))
 
 
-def _count_xccs(xcc: Ints) -> int:
+def _xccs(xcc: Ints) -> int:
     return int(xcc.max()) + 1 if len(xcc) else 0
 
 

@@ -21,6 +21,7 @@ from ktrace_cli.foreign.flydsl.layout import (
     ID_MASK,
     KIND_MASK,
     KIND_SHIFT,
+    RECORD,
     REGION_SLOTS,
     TYPE_MASK,
     TYPE_SHIFT,
@@ -31,9 +32,15 @@ from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file.layout import Kind, ValueType
 
 _START, _STOP = 3, 4
-_KINDS = np.array([Kind.MARK, Kind.PUSH, Kind.POP, Kind.START, Kind.STOP], np.uint8)
+_KNOWN_KINDS = 5
+_KINDS = np.array([Kind.MARK, Kind.PUSH, Kind.POP, Kind.START, Kind.STOP, *[Kind.MARK] * 3], "u1")
+_KNOWN_TYPES = 5
 _TYPES = np.array(
-    [ValueType.U64, ValueType.I64, ValueType.F32, ValueType.F64, ValueType.BOOL], np.uint8
+    [
+        *(ValueType.U64, ValueType.I64, ValueType.F32, ValueType.F64, ValueType.BOOL),
+        *[ValueType.U64] * 3,
+    ],
+    "u1",
 )
 _PLACE = np.uint32(0xFF3F)  # wave slot, SIMD, CU, shader array and SE of HW_ID
 
@@ -50,19 +57,21 @@ class FlydslReader:
     def __call__(self, slots: Ints) -> EventBatch:
         """Read the events of some waves."""
         used = self.survey.last[slots]
-        raw = self.regions.records[rows_of(slots * REGION_SLOTS + 1, used)]
+        plain = self.regions.records.view(f"V{RECORD.itemsize}")
+        raw = plain[rows_of(slots * REGION_SLOTS + 1, used)].view(RECORD)
         is_there = raw["ts"] != 0
         wave = np.repeat(np.arange(len(slots)), used)
         kinds = raw["packed"] >> np.uint32(KIND_SHIFT) & np.uint32(KIND_MASK)
         start = self._starts(slots, raw, kinds, (wave, is_there, np.cumsum(used) - used))
-        raw, wave, kinds, start = (each[is_there] for each in (raw, wave, kinds, start))
-        counts = np.bincount(wave, minlength=len(slots))
+        counts = used
+        if not is_there.all():
+            raw, wave, kinds, start = (each[is_there] for each in (raw, wave, kinds, start))
+            counts = np.bincount(wave, minlength=len(slots))
         events = np.zeros(len(raw), EVENT)
         events["ticks"] = np.minimum(raw["ts"], np.uint64(CLOCK_LIMIT)).astype(np.int64)
         events["id"], events["start"] = raw["packed"] & np.uint32(ID_MASK), start
-        is_known = kinds < len(_KINDS)
-        events["kind"] = np.where(is_known, _KINDS[np.where(is_known, kinds, 0)], Kind.MARK)
-        losses = Counter(unknown_kinds=int(np.count_nonzero(~is_known)))
+        events["kind"] = _KINDS[kinds]
+        losses = Counter(unknown_kinds=int(np.count_nonzero(kinds >= _KNOWN_KINDS)))
         losses["unknown_payloads"] = _put_payload(events, raw)
         losses["clamped_words"] = hold_clocks(events["ticks"], counts)
         losses.update(self._counted(slots))
@@ -103,11 +112,9 @@ def _put_payload(events: Columns, raw: Columns) -> int:
     """Set the payload of events; return how many are of a type that is not known."""
     has = raw["packed"] & np.uint32(HAS_PAYLOAD) != 0
     types = raw["packed"] >> np.uint32(TYPE_SHIFT) & np.uint32(TYPE_MASK)
-    is_known = types < len(_TYPES)
-    known = np.where(is_known, _TYPES[np.where(is_known, types, 0)], np.uint8(ValueType.U64))
-    events["type"] = np.where(has, known, NO_VALUE)
+    events["type"] = np.where(has, _TYPES[types], np.uint8(NO_VALUE))
     events["bits"] = raw["payload"]
-    return int(np.count_nonzero(has & ~is_known))
+    return int(np.count_nonzero(has & (types >= _KNOWN_TYPES)))
 
 
 def _moved(raw: Columns, wave: Ints, counts: Ints) -> Ints:

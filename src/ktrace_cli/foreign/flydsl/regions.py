@@ -90,7 +90,8 @@ def survey(regions: Regions) -> Survey:
         if not isinstance(regions.data, memoryview):
             forget(regions.data)
     has_header = headers.view(f"V{SLOT}") != np.void(bytes(SLOT))
-    return Survey(*columns, np.asarray(has_header | (columns[2] > 0), np.bool_))
+    begins, ends, written, beyond = columns
+    return Survey(begins, ends, written, beyond, np.asarray(has_header | (written > 0), np.bool_))
 
 
 def look_like_waves(regions: Regions, numbers: Ints) -> Flags:
