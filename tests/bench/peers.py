@@ -8,11 +8,8 @@ step.
 
 import argparse
 import gzip
-import importlib
-import importlib.util
 import sys
 import time
-import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +23,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from ktrace_cli.trace_file import layout  # noqa: E402
 from ktrace_cli.trace_file.layout import Kind  # noqa: E402
+from support.foreign.flydsl_peer import load_flydsl  # noqa: E402
 from support.make_recording import Shape, Template, dispatch_words, name_of  # noqa: E402
 
 MARK, PUSH, POP, START, STOP = range(5)
@@ -130,27 +128,6 @@ def flydsl_buffer(events: Events) -> bytes:
     body["hw"] = ((index % 4) << 4 | (index // 32 % 16) << 8)[:, None]
     body["xcc"] = (index // 4 % 8)[:, None]
     return regions.tobytes()
-
-
-def load_flydsl() -> tuple[Any, Any] | None:
-    """Return its decoder and encoder. Its compiler, which needs torch, is not loaded."""
-    found = importlib.util.find_spec("flydsl")
-    if found is None or not found.submodule_search_locations:
-        return None
-    root = Path(next(iter(found.submodule_search_locations)))
-    packages = ("", "expr", "expr/rocdl", "compiler", "compiler/backends", "runtime")
-    for path in (*packages, "runtime/device_runtime"):
-        name = ".".join(["flydsl", *filter(None, path.split("/"))])
-        package = types.ModuleType(name)
-        package.__path__ = [str(root / path)]
-        sys.modules[name] = package
-    meta = types.ModuleType("flydsl.expr.meta")
-    meta.dsl_loc_tracing = lambda function: function  # type: ignore[attr-defined]
-    sys.modules["flydsl.expr.meta"] = meta
-    return (
-        importlib.import_module("flydsl.runtime.device_runtime.rocm_ktrace_buffer"),
-        importlib.import_module("flydsl.compiler.backends._rocm_ktrace_trace"),
-    )
 
 
 def run_flydsl(events: Events) -> None:

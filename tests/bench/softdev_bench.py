@@ -1,10 +1,10 @@
 """Speed of the software device: CPU time per wave instruction and per kernel, beside the prototype.
 
-`python tests/bench/softdev_bench.py [--against FOLDER] [--counts] [NAME]…`; `nox -s bench` calls it.
-With `--against` the prototype of that folder (its `libemu.so`) runs in turn with ktrace's device,
-in one process, and the ratio is that of the best runs. Without, the prototype's recorded times are
-taken, in units of a sum of numpy that runs here and ran there, so that the machine's speed cancels
-out. A ratio that misses its target is exit status 1 only with `--against`.
+`python tests/bench/softdev_bench.py [--against FOLDER] [--counts] [NAME]…`; `nox -s bench` calls
+it. With `--against` the prototype of that folder (its `libemu.so`) runs in turn with ktrace's
+device, in one process, and the ratio is that of the best runs. Without, the prototype's recorded
+times are taken, in units of a sum of numpy that runs here and ran there, so that the machine's
+speed cancels out. A ratio that misses its target is exit status 1 only with `--against`.
 """
 
 import argparse

@@ -82,7 +82,10 @@ WHOLES = (
         "gemm f16 512^3, MFMA", "gemm_mfma", 3.0, (8, 8, 1), (256, 1, 1),
         lambda: _gemm(512, np.float16), _gemm_mfma_is_right,
     ),
-    Whole("softmax, 64 x 4096", "softmax", 1.3, (64, 1, 1), (64, 1, 1), _softmax, _softmax_is_right),
+    Whole(
+        "softmax, 64 x 4096", "softmax", 1.3, (64, 1, 1), (64, 1, 1),
+        _softmax, _softmax_is_right,
+    ),
     Whole(
         "histogram, 256 k", "histogram", 3.0, (16, 1, 1), (256, 1, 1),
         _histogram, _histogram_is_right,

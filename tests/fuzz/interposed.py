@@ -2,9 +2,8 @@
 
 `python tests/fuzz/interposed.py [--count N] [--seed N]`, where ktrace is installed. A program loads
 and launches N damaged code objects, one after the other; what each call answered must be the same
-under ktrace, the recording must be readable, and every launch must be in it. A kernel may write
-over the program's own memory, which it can reach: a crash that comes and goes with where memory is
-says no more than that.
+under ktrace, the recording must be readable, and every launch must be in it. Kernels reach HIP's
+memory only: with all of the process's, they would write over the program that is watched.
 """
 
 import argparse
@@ -21,6 +20,8 @@ from ktrace_cli.launch.native import SOFTWARE_DEVICE
 from ktrace_cli.libraries import native_library
 
 ROOT = Path(__file__).resolve().parents[2]
+
+LIMITS = {"KTRACE_SOFT_BUDGET": "200000", "KTRACE_SOFT_HOST_MEMORY": "0"}
 
 # Prints per code object: status of load, look-up, launch, wait; a device that failed is reset.
 PROGRAM = """
@@ -59,7 +60,7 @@ def run(command: Sequence[object], environment: dict[str, str]) -> subprocess.Co
     """Run to the end; text of both streams."""
     return subprocess.run(
         list(map(str, command)),
-        env={**os.environ, "KTRACE_SOFT_BUDGET": "200000", **environment},
+        env={**os.environ, **LIMITS, **environment},
         capture_output=True,
         text=True,
         errors="replace",  # names of damaged kernels are shown as they are

@@ -78,7 +78,7 @@ def test_the_same_kernel_on_another_target_is_not_comparable(ktrace: Ktrace) -> 
     done = ktrace("diff", "gfx942.bin", "gfx950.bin")
 
     assert done.returncode == 4
-    assert done.stdout.startswith("NOT COMPARABLE: gfx950.bin ran on gfx950:")
+    assert done.stdout.startswith("NOT COMPARABLE: `gfx950.bin` ran on `gfx950:")
     assert "kernel `saxpy`:" not in done.stdout
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from ktrace_cli.launch.native import INTERPOSER, SOFTWARE_DEVICE
 from ktrace_cli.libraries import native_library
+from ktrace_cli.timeline.native import LIBRARY
 from support.compile_c import compile_c
 from support.instructions import read_list
 from support.ktrace_command import Done, Ktrace, saxpy
@@ -44,9 +45,10 @@ def linked(tmp_path: Path) -> Path:
 def test_the_libraries_of_this_installation_load(ktrace: Ktrace) -> None:
     done = ktrace("doctor")
 
-    assert done.stdout.splitlines()[:2] == [
+    assert done.stdout.splitlines()[:3] == [
         "ok       interposer: it can be loaded into a child process",
         "ok       software device: it can be loaded",
+        "ok       reader: recordings can be decoded",
     ]
 
 
@@ -164,3 +166,21 @@ def test_what_doctor_approves_is_traced(ktrace: Ktrace) -> None:
 
     assert ktrace("doctor", "--", *program).returncode == 0
     assert ktrace("run", "--device", "soft", "--", *program).stdout == "ok\n"
+
+
+def test_a_reader_that_is_missing_or_damaged_is_a_problem(ktrace: Ktrace, tmp_path: Path) -> None:
+    for name in (INTERPOSER, SOFTWARE_DEVICE):
+        (tmp_path / name).symlink_to(native_library(name))
+    done = ktrace("doctor", KTRACE_NATIVE_DIR=str(tmp_path))
+
+    reader = tmp_path / LIBRARY
+    (line,) = about(done, "reader")
+    assert done.returncode == 1
+    assert line.startswith(
+        f"problem  reader: this installation of ktrace has no {LIBRARY}: its native part was not"
+    )
+
+    reader.write_bytes(b"")
+    (line,) = about(ktrace("doctor", KTRACE_NATIVE_DIR=str(tmp_path)), "reader")
+
+    assert line.startswith(f"problem  reader: cannot load {reader}: {reader}: file too short / try")

@@ -1,4 +1,4 @@
-"""Memory instructions of whole waves: what is done for 64 lanes at once is what each lane asked for."""
+"""Memory instructions that are done for 64 lanes at once: each lane gets what it asked for."""
 
 import numpy as np
 import numpy.typing as npt

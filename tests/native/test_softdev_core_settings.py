@@ -16,6 +16,7 @@ print(ctypes.CDLL(sys.argv[1]).hipGetDeviceCount(ctypes.byref(count)), count.val
 NO_DEVICE = 100
 BUDGET = "a number of wave instructions is expected, in digits, from 1 to 18446744073709551615"
 LANES = "`baseline` is expected, or nothing"
+HOST_MEMORY = "`0` is expected, or `1`, or nothing"
 
 
 def count_devices(**environment: str) -> subprocess.CompletedProcess[str]:
@@ -34,6 +35,7 @@ def count_devices(**environment: str) -> subprocess.CompletedProcess[str]:
         ),
         ("KTRACE_SOFT_BUDGET", "18446744073709551616", BUDGET),
         *(("KTRACE_SOFT_LANES", value, LANES) for value in ("x", "avx2", "Baseline", "baseline ")),
+        ("KTRACE_SOFT_HOST_MEMORY", "no", HOST_MEMORY),
     ],
 )
 def test_a_value_that_is_not_understood_is_one_line_and_no_device(
@@ -54,6 +56,8 @@ def test_a_value_that_is_not_understood_is_one_line_and_no_device(
         ("KTRACE_SOFT_BUDGET", "18446744073709551615"),
         ("KTRACE_SOFT_LANES", ""),
         ("KTRACE_SOFT_LANES", "baseline"),
+        ("KTRACE_SOFT_HOST_MEMORY", "0"),
+        ("KTRACE_SOFT_HOST_MEMORY", "1"),
     ],
 )
 def test_a_value_that_is_understood_leaves_the_device(variable: str, value: str) -> None:

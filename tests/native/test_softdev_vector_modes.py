@@ -60,9 +60,11 @@ def test_denormals_are_flushed_where_mode_says_so() -> None:
         (keep_outputs + halve, (SMALLEST_NORMAL,)),
         (keep_inputs + halve, (SMALLEST_NORMAL,)),
         (flush + halve, (SMALLEST_NORMAL | 1 << 31,)),
+        (keep_all + "v_fmac_f32 {d}, 0, {a}", (0, 0, 0, TINY)),
+        (keep_outputs + "v_fmac_f32 {d}, 0, {a}", (0, 0, 0, TINY)),
     )
 
-    assert got == [2, 0, 0, 0, SMALLEST_NORMAL // 2, 0, 1 << 31]
+    assert got == [2, 0, 0, 0, SMALLEST_NORMAL // 2, 0, 1 << 31, TINY, 0]
 
 
 def test_denormals_of_halves_and_doubles_are_flushed_where_mode_says_so() -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -148,16 +149,51 @@ def test_runs_of_different_devices_are_no_baseline(tmp_path: Path, runs: list[Pa
         assert caught.value.status == 4
 
 
-def test_a_baseline_in_cycles_is_compared_in_cycles(tmp_path: Path, runs: list[Path]) -> None:
-    path = tmp_path / "base.json"
+def test_a_baseline_in_cycles_is_compared_in_cycles(
+    tmp_path: Path, runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("base.json")
     ktrace("baseline", *runs, "-o", path, "--unit", "cycles")
 
     made = json.loads(ktrace("diff", path, runs[0], "--json").stdout)
 
     assert (made["verdict"], made["unit"]) == ("passed", "cycles")
-    assert verdict(path, runs[0], "--unit", "ns") == (
+    assert verdict(path, "0.bin", "--unit", "ns") == (
         4,
-        f"NOT COMPARABLE: {runs[0]} is in ns, {path} in cycles",
+        "NOT COMPARABLE: `0.bin` is in ns, `base.json` in cycles",
+    )
+
+
+def test_a_run_that_is_named_twice_counts_once(tmp_path: Path, runs: list[Path]) -> None:
+    again = tmp_path / "again.bin"
+    again.symlink_to(runs[0])
+
+    result = ktrace("baseline", runs[0], again, runs[0], "-o", tmp_path / "base.json")
+
+    assert result.stderr.splitlines()[:3] == [
+        f"ktrace: warning: {again} is named more than once, and counts once",
+        f"ktrace: warning: {runs[0]} is named more than once, and counts once",
+        f"ktrace: kept 1 run of 1 kernel in {tmp_path}/base.json; compare with `ktrace diff"
+        f" {tmp_path}/base.json NEW`",
+    ]
+
+
+def test_a_baseline_in_a_pipe_is_refused_with_words(kept: Path, runs: list[Path]) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, kept.read_bytes()[:1_000])
+    os.close(writing)
+
+    with pytest.raises(KtraceError) as caught:
+        ktrace("diff", f"/dev/fd/{reading}", runs[0])
+
+    os.close(reading)
+    assert caught.value.why == "it is no regular file, and is read from several places at once"
+
+
+def test_what_goes_to_stdout_is_not_told_as_a_file(runs: list[Path]) -> None:
+    assert ktrace("baseline", runs[0], "-o", "-").stderr.startswith(
+        "ktrace: kept 1 run of 1 kernel\n"
     )
 
 

@@ -34,7 +34,19 @@ def test_a_rule_is_a_phase_and_its_limits(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "mainloop", "mainloop>", ">5%", "load>5", "load>fast", "load>5%,", "load>-1%"]
+    "text",
+    [
+        "",
+        "mainloop",
+        "mainloop>",
+        ">5%",
+        "load>5",
+        "load>fast",
+        "load>5%,",
+        "load>-1%",
+        "load>5%,3%",
+        "load>1us,2us",
+    ],
 )
 def test_what_is_no_rule_is_a_usage_error_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="cannot read `--fail-on") as caught:

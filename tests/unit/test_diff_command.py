@@ -1,5 +1,6 @@
 """`ktrace diff`: its verdict, and when there is none."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from support.comparing import (
     On,
     Run,
     begin_recording,
+    fill,
     ktrace,
     record_run,
     verdict,
@@ -234,6 +236,53 @@ def test_modelled_times_of_few_waves_need_no_test(tmp_path: Path) -> None:
     new = Run(noise=0, launches=1, workgroups=1, waves=2, scale={TILE: 1.5})
 
     assert verdict(base, record_run(tmp_path / "new.bin", new))[0] == 3
+
+
+def record_uneven(path: Path, scale: float, on: On) -> Path:
+    """Workgroup n works n times as long as the first: a causal mask, for example."""
+    made, kernel = begin_recording(on)
+    for begin in (100 * US, 200 * US):
+        waves = []
+        for block in range(16):
+            end = begin + 420 + round((block + 1) * US * scale)
+            words = [push(INNER, begin + 210), pop(end - 210)]
+            waves.append(Wave(main=words, block=(block, 0, 0), begin=begin, end=end))
+        made.add_dispatch(kernel, waves, grid=(16, 1, 1), block=(64, 1, 1))
+    return made.write(path)
+
+
+@pytest.mark.parametrize(
+    ("on", "status", "first"),
+    [
+        (On(), 3, "REGRESSED: 2 of 2 phases became slower than allowed, first of all `inner`"),
+        (HARDWARE, 4, "NOT DECIDED: `inner` of `gemm` and 1 more took longer than allowed, but"),
+    ],
+)
+def test_unequal_work_of_few_launches_hides_no_regression(
+    tmp_path: Path, on: On, status: int, first: str
+) -> None:
+    base = record_uneven(tmp_path / "base.bin", 1.0, on)
+
+    found, line = verdict(base, record_uneven(tmp_path / "new.bin", 1.1, on))
+
+    assert found == status
+    assert line.startswith(first)
+    assert verdict(base, base)[0] == 0
+
+
+def test_a_cold_first_launch_hides_no_regression(tmp_path: Path) -> None:
+    def record(name: str, scale: float) -> Path:
+        made, kernel = begin_recording(HARDWARE)
+        for number in range(8):
+            part = Run(seed=number, noise=0.002, launches=1, scale={TILE: scale, INNER: scale})
+            cold = {event: 5 * cycles for event, cycles in part.times.items()}
+            fill(made, kernel, replace(part, times=cold if number == 0 else part.times))
+        return made.write(tmp_path / name)
+
+    shown = lines(record("base.bin", 1.0), record("new.bin", 1.06))
+
+    assert shown[0].startswith("REGRESSED: 2 of 5 phases")
+    assert row(shown, "inner")[-1] == "0.003"
 
 
 def test_a_difference_that_chance_makes_is_no_regression(tmp_path: Path) -> None:

@@ -6,7 +6,18 @@ import pytest
 
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
-from support.comparing import HARDWARE, On, Run, begin_recording, fill, ktrace, record_run, verdict
+from support.comparing import (
+    HARDWARE,
+    US,
+    On,
+    Run,
+    begin_recording,
+    event,
+    fill,
+    ktrace,
+    record_run,
+    verdict,
+)
 from support.recording import Wave
 from support.timelines import INNER, OUTER
 from support.words import pop, push
@@ -28,29 +39,30 @@ def lines(*arguments: object) -> list[str]:
     [
         (
             {"target": "gfx950:sramecc+:xnack-"},
-            "{new} ran on gfx950:sramecc+:xnack- (Virtual Instinct, 304 compute units), {base}"
-            " on gfx942:sramecc+:xnack- (Virtual Instinct, 304 compute units)",
+            "`new.bin` ran on `gfx950:sramecc+:xnack- (Virtual Instinct, 304 compute units)`,"
+            " `base.bin` on `gfx942:sramecc+:xnack- (Virtual Instinct, 304 compute units)`",
         ),
         (
             {"compute_units": 228},
-            "{new} ran on gfx942:sramecc+:xnack- (Virtual Instinct, 228 compute units), {base}"
-            " on gfx942:sramecc+:xnack- (Virtual Instinct, 304 compute units)",
+            "`new.bin` ran on `gfx942:sramecc+:xnack- (Virtual Instinct, 228 compute units)`,"
+            " `base.bin` on `gfx942:sramecc+:xnack- (Virtual Instinct, 304 compute units)`",
         ),
         (
             {"flags": 0},
-            "times of {base} are modelled by the software device, those of {new} were measured"
-            " on hardware",
+            "times of `base.bin` are modelled by the software device, those of `new.bin` were"
+            " measured on hardware",
         ),
     ],
 )
+@pytest.mark.usefixtures("base")
 def test_other_devices_are_not_comparable(
-    tmp_path: Path, base: Path, device: dict[str, object], text: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: dict[str, object], text: str
 ) -> None:
-    new = record_run(tmp_path / "new.bin", Run(seed=1), On(device=device))
+    record_run(tmp_path / "new.bin", Run(seed=1), On(device=device))
+    monkeypatch.chdir(tmp_path)
 
-    text = text.format(base=base, new=new)
-    assert verdict(base, new) == (4, f"NOT COMPARABLE: {text}")
-    assert not [line for line in lines(base, new) if "tile" in line]
+    assert verdict("base.bin", "new.bin") == (4, f"NOT COMPARABLE: {text}")
+    assert not [line for line in lines("base.bin", "new.bin") if "tile" in line]
 
 
 def test_another_target_may_be_allowed_but_not_modelled_against_measured(
@@ -62,17 +74,20 @@ def test_another_target_may_be_allowed_but_not_modelled_against_measured(
     shown = lines(base, other, "--allow-different", "target")
 
     assert shown[0] == PASSED
-    assert [line for line in shown if line.startswith(f"allowed: {other} ran on gfx950 (")]
+    assert [line for line in shown if "new.bin` ran on `gfx950 (" in line]
     assert verdict(base, measured, "--allow-different", "target")[0] == 4
 
 
-def test_a_recording_without_launches_is_no_pass(tmp_path: Path, base: Path) -> None:
+def test_a_recording_without_launches_is_no_pass(
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made, _ = begin_recording(On())
-    empty = made.write(tmp_path / "empty.bin")
+    empty = made.write(tmp_path / "empty.bin").name
+    monkeypatch.chdir(tmp_path)
 
     text = "NOT COMPARABLE: kernel `gemm` did not run on the new side"
     assert verdict(base, empty) == (4, text)
-    text = f"NOT COMPARABLE: {empty} has no traced launch"
+    text = "NOT COMPARABLE: `empty.bin` has no traced launch"
     assert verdict(base, empty, "--allow-different", "kernels") == (4, text)
     assert verdict(empty, base) == (4, text)
     assert verdict(empty, empty) == (4, text)
@@ -165,6 +180,7 @@ def test_what_is_not_complete_is_no_pass(
 
     assert status == 4
     assert line == f"NOT COMPARABLE: the {side} side is not complete: {text}"
+    assert ("--buffer" in lines(*paths)[1]) == (loss == "dropped")
     allowed = ktrace("diff", *paths, "--allow-loss")
     assert allowed.exit_code == 0
     assert f"allowed: the {side} side is not complete: {text}" in allowed.stdout
@@ -189,3 +205,20 @@ def _lossy(path: Path, loss: str) -> Path:
         shape = {"grid": (4, 1, 1), "block": (128, 1, 1)}
         made.add_dispatch(kernel, [wave], flags=flags, **shape)
     return made.write(path, closed=loss != "not_closed")
+
+
+def test_names_in_reasons_mean_nothing_but_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wild = [event(OUTER, "<b>`|\x1b[2J\n"), event(INNER, "inner")]
+    device = {"name": "<i>\x1b[1m"}
+    record_run(tmp_path / "base.bin", Run(seed=1, times={INNER: US}))
+    record_run(tmp_path / "wild.bin", Run(seed=1, times={INNER: US}), On(events=wild))
+    record_run(tmp_path / "<b>.bin", Run(seed=1), On(device=device))
+    monkeypatch.chdir(tmp_path)
+
+    phases = ktrace("diff", "base.bin", "wild.bin", "--markdown").stdout.splitlines()[0]
+    assert phases.endswith("`<b>'|\\x1b[2J\\n` in the new one only")
+    assert verdict("base.bin", "<b>.bin")[1].startswith(
+        "NOT COMPARABLE: `<b>.bin` ran on `gfx942:sramecc+:xnack- (<i>\\x1b[1m, 304 compute units)`"
+    )

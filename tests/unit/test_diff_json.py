@@ -54,8 +54,9 @@ def test_a_regression_is_in_the_document(tmp_path: Path, base: Path) -> None:
     tile = kernel["phases"][0]
     assert (tile["name"], tile["status"], tile["limit"]) == ("tile", "regressed", "*>5%")
     assert (tile["change"], tile["change_per_wave"], tile["floor_per_wave"]) == (0.5, 500.0, 20.0)
-    # Of all ways to choose 10 launches of 20 two are as uneven; five phases are tested.
-    assert tile["p"] == pytest.approx(5 * 2 / 184_756)
+    # Without the first ones, which may be cold, two of all ways to choose 9 launches of 18 are as
+    # uneven; five phases are tested.
+    assert tile["p"] == pytest.approx(5 * 2 / 48_620)
     assert tile["base"] == {
         "count": 80,
         "count_per_wave": 1.0,

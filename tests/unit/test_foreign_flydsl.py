@@ -1,5 +1,6 @@
 """FlyDSL's buffer: every event where it belongs, and all that its own decoder rejects."""
 
+import pickle
 import struct
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from ktrace_cli.errors import UsageError
 from ktrace_cli.foreign.flydsl.layout import whole_layout
 from ktrace_cli.foreign.shape import Shape
-from ktrace_cli.foreign.source import Tool
+from ktrace_cli.foreign.source import Source, Tool, read_foreign
 from ktrace_cli.model import SliceFlag, WaveFlag
 from ktrace_cli.timeline.cycles import in_cycles
 from ktrace_cli.trace_file.layout import ValueType
@@ -107,6 +108,29 @@ def test_a_whole_buffer_tells_places_launches_and_streams(tmp_path: Path) -> Non
     assert found.losses.counted() == {}
 
 
+def test_launches_are_of_the_kernel_that_has_their_events(tmp_path: Path) -> None:
+    waves = [
+        FlyWave(dispatch=1).event(T, PUSH, 1).event(T + 2, POP),
+        FlyWave(dispatch=2).event(T + 10, PUSH, 2).event(T + 12, POP),
+        FlyWave(dispatch=3).event(T + 20, PUSH, 3).event(T + 22, POP),
+    ]
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    # Both may have launched the third one.
+    for kernel, names in (("add", {"load": 1, "both": 3}), ("gemm", {"mma": 2, "both": 3})):
+        state = {"entry": kernel, "ktrace_names": names}
+        (cache / f"{kernel}.pkl").write_bytes(pickle.dumps(state))
+    path = tmp_path / "b.bin"
+    path.write_bytes(bare_buffer(waves))
+
+    found = read_foreign(path, Tool.FLYDSL, Source(Tool.FLYDSL, [cache])).timeline
+
+    kernels = [found.kernels[row].name for row in found.dispatches["kernel"]]
+    assert kernels == ["add", "gemm", "flydsl_kernel"]
+    assert [name for _, name, *_ in slices(found)] == ["load", "mma", "both"]
+    assert [found.events[row].kernel for row in found.slices["event"]] == [0, 1, 2]
+
+
 def test_tokens_overlap_on_lanes_and_never_pair_across_waves(tmp_path: Path) -> None:
     wave = FlyWave()
     for at in range(3):
@@ -202,7 +226,7 @@ def test_early_returns_close_at_the_last_record(tmp_path: Path) -> None:
     waves = [
         FlyWave(wave=0).event(T, PUSH, 1).event(T + 5, PUSH, 2),
         FlyWave(wave=1).event(T, POP).event(T + 5, MARK, 3),
-        FlyWave(wave=2).event(T, PUSH, 1).event(T + 2, PUSH, 2).event(T + 4, POP).event(T + 7, 0, 3),
+        FlyWave(wave=2).event(T, PUSH, 1).event(T + 2, PUSH, 2).event(T + 4, POP),
     ]
 
     found = read(tmp_path, bare_buffer(waves), Tool.FLYDSL, NAMES).timeline
@@ -210,7 +234,7 @@ def test_early_returns_close_at_the_last_record(tmp_path: Path) -> None:
     assert slices(found) == [
         (0, "mainloop", 0, 50, 0, "", SliceFlag.UNCLOSED),
         (0, "k_tile", 50, 0, 1, "", SliceFlag.UNCLOSED),
-        (2, "mainloop", 0, 70, 0, "", SliceFlag.UNCLOSED),
+        (2, "mainloop", 0, 40, 0, "", SliceFlag.UNCLOSED),
         (2, "k_tile", 20, 20, 1, "", 0),
     ]
     assert found.losses.counted() == {"unclosed_slices": 3, "stray_ends": 1}
@@ -338,7 +362,7 @@ def test_parts_come_by_wave_and_can_be_asked_for(tmp_path: Path) -> None:
     found = read(tmp_path, bare_buffer(waves), Tool.FLYDSL, NAMES).timeline
 
     parts = list(found.parts())
-    some = [part for part in found.source(np.arange(600) == 599)]
+    some = list(found.source(np.arange(600) == 599))
 
     assert len(parts) > 1
     assert sum(len(part.instants) for part in parts) == 600 * 255

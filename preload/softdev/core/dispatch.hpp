@@ -18,7 +18,15 @@ namespace ktrace::softdev {
 // and trusted for one dispatch.
 class AddressSpace {
  public:
+  // Memory that is mapped, but that HIP knows nothing of.
+  enum class Foreign : uint8_t { allowed, noticed, refused };
+
   explicit AddressSpace(const MemoryRegistry& registry) : m_registry(registry) {}
+  // `own` is what kernels may reach of the dispatch itself.
+  void set_up(std::vector<Region> own, Foreign foreign) {
+    m_own = std::move(own);
+    m_foreign_use = foreign;
+  }
 
   // The region that holds all of [address, address + size) and allows the access, or null.
   const Region* find(uint64_t address, uint64_t size, bool write) {
@@ -30,15 +38,12 @@ class AddressSpace {
     }
     return find_slowly(address, size, write);
   }
-  // KTRACE_SOFT_CHECK: memory that is mapped but neither allocated nor in `own` is noticed ...
-  void notice_foreign(std::vector<Region> own) {
-    m_own = std::move(own);
-    m_notices = true;
-  }
-  // ... and told here once; 0 if there was none.
+  // Foreign memory that was noticed, told once; 0 if there was none.
   uint64_t take_foreign() { return std::exchange(m_foreign, 0); }
   // For a message: what is near the address.
   std::string describe(uint64_t address) const;
+  // Whether an access there was allowed lately. For signal handlers: takes no lock.
+  bool has_met(uint64_t address) const;
 
  private:
   const MemoryRegistry& m_registry;
@@ -48,13 +53,14 @@ class AddressSpace {
   std::vector<Region> m_mappings;
   bool m_mappings_read = false;
   std::vector<Region> m_own;
-  bool m_notices = false;
+  Foreign m_foreign_use = Foreign::allowed;
   uint64_t m_foreign = 0;
   Region m_foreign_region;
 
   const Region* find_slowly(uint64_t address, uint64_t size, bool write);
   const Region* remember(const Region& region);
-  const Region* meet_foreign(const Region& mapping, uint64_t address, uint64_t size);
+  const Region* find_own(uint64_t address, uint64_t size);
+  const Region* meet_foreign(const Region& mapping, uint64_t address);
 };
 
 struct DispatchState {

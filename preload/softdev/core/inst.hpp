@@ -89,7 +89,7 @@ struct Inst {
 
   uint16_t op = 0;  // canonical opcode for vector encodings, the encoding's own opcode otherwise
   Encoding encoding = Encoding::unknown;
-  uint8_t size = 4;  // bytes: 4, 8 or 16
+  uint8_t size = 4;      // bytes: 4, 8 or 16
   bool foreign = false;  // another target's: the one that it was decoded for lacks it
 
   uint16_t src[3] = {};

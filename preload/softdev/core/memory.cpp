@@ -1,6 +1,8 @@
 // Which addresses a kernel may touch: the registry's ranges and whatever else the process has mapped.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <iterator>
 
 #include "core/dispatch.hpp"
 
@@ -35,38 +37,64 @@ const Region* AddressSpace::find_slowly(uint64_t address, uint64_t size, bool wr
   if (allocation && address + size <= allocation->base + allocation->size) {
     return remember({allocation->base, allocation->base + allocation->size, true});
   }
+  if (const Region* own = find_own(address, size)) {
+    return own;
+  }
+  if (m_foreign_use == Foreign::refused) {
+    return nullptr;
+  }
   if (!m_mappings_read) {
     m_mappings = read_process_map();
     m_mappings_read = true;
   }
   for (const Region& mapping : m_mappings) {
     if (address >= mapping.base && address + size <= mapping.end && (mapping.writable || !write)) {
-      return m_notices ? meet_foreign(mapping, address, size) : remember(mapping);
+      return m_foreign_use == Foreign::noticed ? meet_foreign(mapping, address) : remember(mapping);
+    }
+  }
+  return nullptr;
+}
+
+const Region* AddressSpace::find_own(uint64_t address, uint64_t size) {
+  for (const Region& own : m_own) {
+    if (address >= own.base && address + size <= own.end) {
+      return remember(own);
     }
   }
   return nullptr;
 }
 
 // Not remembered: each access is noticed.
-const Region* AddressSpace::meet_foreign(const Region& mapping, uint64_t address, uint64_t size) {
-  for (const Region& own : m_own) {
-    if (address >= own.base && address + size <= own.end) {
-      return remember(own);
-    }
-  }
+const Region* AddressSpace::meet_foreign(const Region& mapping, uint64_t address) {
   m_foreign = address;
   m_foreign_region = mapping;
   return &m_foreign_region;
+}
+
+bool AddressSpace::has_met(uint64_t address) const {
+  const auto holds = [address](const Region& region) {
+    return address >= region.base && address < region.end;
+  };
+  return std::any_of(std::begin(m_recent), std::end(m_recent), holds) || holds(m_foreign_region) ||
+         std::any_of(m_mappings.begin(), m_mappings.end(), holds);
 }
 
 std::string AddressSpace::describe(uint64_t address) const {
   if (address < null_page_end) {
     return "a null pointer";
   }
-  for (const Region& mapping : m_mappings) {
-    if (address >= mapping.base && address < mapping.end) {
-      return mapping.writable ? "the access runs over the end of what is mapped" : "this memory is read-only";
+  const bool refused = m_foreign_use == Foreign::refused;
+  for (const Region& mapping : refused ? read_process_map() : m_mappings) {
+    if (address < mapping.base || address >= mapping.end) {
+      continue;
     }
+    if (refused && !m_registry.find(reinterpret_cast<const void*>(address))) {
+      return "this memory is neither allocated by HIP nor registered, and KTRACE_SOFT_HOST_MEMORY is 0";
+    }
+    if (mapping.withheld) {
+      return "this is a stack, a mapped file, or data of the program or a library: kernels may only read it";
+    }
+    return mapping.writable ? "the access runs over the end of what is mapped" : "this memory is read-only";
   }
   const auto nearest = m_registry.nearest(reinterpret_cast<const void*>(address));
   if (!nearest) {

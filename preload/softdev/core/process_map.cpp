@@ -1,6 +1,11 @@
-// Reading /proc/self/maps.
+// Reading /proc/self/maps, and finding out which of it is the process's own business.
 #include "core/process_map.hpp"
 
+#include <link.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -9,21 +14,93 @@ namespace ktrace::softdev {
 
 namespace {
 
+// What a mapping's name says: nothing, or one of those that memory for data has.
+bool holds_data(const char* name) {
+  static const char* const names[] = {"[heap]", "[anon", "/dev/zero", "/dev/shm/", "/memfd:", "/SYSV"};
+  return *name == '\0' || std::any_of(std::begin(names), std::end(names), [name](const char* begin) {
+    return std::strncmp(name, begin, std::strlen(begin)) == 0;
+  });
+}
+
 // Start, end and permissions of a line; false if it is none or not readable.
 bool parse_mapping(const char* line, Region& region) {
   uint64_t base = 0;
   uint64_t end = 0;
   char permissions[5] = {};
-  if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &base, &end, permissions) != 3 ||
+  int name = 0;
+  if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %n", &base, &end, permissions, &name) != 3 ||
       permissions[0] != 'r') {
     return false;
   }
-  region = {base, end, permissions[1] == 'w'};
+  const bool is_writable = permissions[1] == 'w';
+  const bool is_data = holds_data(line + name);
+  region = {base, end, is_writable && is_data, is_writable && !is_data};
   return true;
 }
 
 // Listed as readable, but not by everyone.
 bool is_special(const char* line) { return std::strstr(line, "[vvar") || std::strstr(line, "[vsyscall]"); }
+
+int add_data_of_object(dl_phdr_info* object, size_t, void* result) {
+  static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  for (unsigned k = 0; k < object->dlpi_phnum; ++k) {
+    const auto& segment = object->dlpi_phdr[k];
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) != 0) {
+      const uint64_t base = object->dlpi_addr + segment.p_vaddr;
+      const uint64_t end = (base + segment.p_memsz + page - 1) / page * page;
+      static_cast<std::vector<Region>*>(result)->push_back({base / page * page, end});
+    }
+  }
+  return 0;
+}
+
+// Part of which is anonymous, such as uninitialized variables: by address.
+std::vector<Region> stack_and_data() {
+  std::vector<Region> ranges;
+  dl_iterate_phdr(add_data_of_object, &ranges);
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    void* stack = nullptr;
+    size_t size = 0;
+    if (pthread_attr_getstack(&attributes, &stack, &size) == 0) {
+      const auto base = reinterpret_cast<uint64_t>(stack);
+      ranges.push_back({base, base + size});
+    }
+    pthread_attr_destroy(&attributes);
+  }
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Region& left, const Region& right) { return left.base < right.base; });
+  return ranges;
+}
+
+// Neighbours become one range: an access may cross from one mapping into the next.
+void append(std::vector<Region>& regions, const Region& region) {
+  if (region.base >= region.end) {
+    return;
+  }
+  Region* last = regions.empty() ? nullptr : &regions.back();
+  if (last && last->end == region.base && last->writable == region.writable &&
+      last->withheld == region.withheld) {
+    last->end = region.end;
+  } else {
+    regions.push_back(region);
+  }
+}
+
+// The parts of the region that are in one of the ranges are withheld.
+void append_parts(std::vector<Region>& regions, Region region, const std::vector<Region>& ranges) {
+  for (const Region& range : ranges) {
+    if (!region.writable || range.end <= region.base || range.base >= region.end) {
+      continue;
+    }
+    const uint64_t begin = std::max(region.base, range.base);
+    const uint64_t end = std::min(region.end, range.end);
+    append(regions, {region.base, begin, true});
+    append(regions, {begin, end, false, true});
+    region.base = end;
+  }
+  append(regions, region);
+}
 
 }  // namespace
 
@@ -33,17 +110,13 @@ std::vector<Region> read_process_map() {
   if (!maps) {
     return regions;
   }
+  const std::vector<Region> ranges = stack_and_data();
   char line[4400];  // a path and what stands before it
   while (std::fgets(line, sizeof line, maps)) {
+    line[std::strcspn(line, "\n")] = '\0';
     Region region;
-    if (!parse_mapping(line, region) || is_special(line)) {
-      continue;
-    }
-    // Neighbours become one range: an access may cross from one mapping into the next.
-    if (!regions.empty() && regions.back().end == region.base && regions.back().writable == region.writable) {
-      regions.back().end = region.end;
-    } else {
-      regions.push_back(region);
+    if (parse_mapping(line, region) && !is_special(line)) {
+      append_parts(regions, region, ranges);
     }
   }
   std::fclose(maps);

@@ -10,10 +10,14 @@ namespace ktrace::softdev {
 struct Region {
   uint64_t base = 0;
   uint64_t end = 0;
-  bool writable = false;
+  bool writable = false;  // by kernels
+  bool withheld = false;  // writable, but not by kernels
 };
 
 // All readable mappings by address; neighbours with the same permissions are one region. Empty without /proc.
+// Kernels may write to anonymous and shared memory, and to the heap. Stacks (of threads: the caller's), the
+// data of the program and its libraries, and mapped files are withheld: what goes astray must not end the
+// program.
 std::vector<Region> read_process_map();
 
 // How many bytes may be read from `pointer` on; 0 if none, or without /proc.

@@ -9,11 +9,13 @@
 #include <queue>
 #include <string>
 
+#include "core/access_guard.hpp"
 #include "core/check.hpp"
 #include "core/clock.hpp"
 #include "core/dispatch.hpp"
 #include "core/interpreter.hpp"
 #include "core/settings.hpp"
+#include "core/text.hpp"
 #include "core/wave_setup.hpp"
 
 namespace ktrace::softdev {
@@ -80,6 +82,12 @@ struct Xcd {
   uint64_t next_start = 0;
 };
 
+[[noreturn]] void vanished_fault(const Wave& wave, uint64_t address) {
+  fault(wave, *wave.text->at(wave.pc),
+        "memory access fault: the memory at 0x%llx was unmapped while the kernel ran",
+        static_cast<unsigned long long>(address));
+}
+
 // What is neither the program's nor allocated: kernels read their packet and queue, and their arguments.
 std::vector<Region> own_memory(const LaunchState& launch) {
   const auto range = [](const void* begin, size_t size) {
@@ -89,6 +97,14 @@ std::vector<Region> own_memory(const LaunchState& launch) {
   return {range(&launch.packet, sizeof launch.packet),
           range(reinterpret_cast<const void*>(launch.queue), sizeof(QueueDescriptor)),
           range(launch.dispatch.kernarg, launch.dispatch.kernarg_size)};
+}
+
+AddressSpace::Foreign foreign_use() {
+  using Foreign = AddressSpace::Foreign;
+  if (!host_memory_from_environment()) {
+    return Foreign::refused;
+  }
+  return check_from_environment() ? Foreign::noticed : Foreign::allowed;
 }
 
 class Run {
@@ -110,9 +126,7 @@ class Run {
       m_cus[k].clock = &pool.clock(k, k / m_topology.cus_per_xcd);
     }
     pool.clear_clocks();
-    if (check_from_environment()) {
-      m_state.memory.notice_foreign(own_memory(m_launch));
-    }
+    m_state.memory.set_up(own_memory(m_launch), foreign_use());
     m_result.start_cycles = begin + clock_model::dispatch_overhead;
     const uint32_t block = dispatch.block[0] * dispatch.block[1] * dispatch.block[2];
     m_groups_per_cu = device.occupancy(*dispatch.kernel, block, dispatch.dynamic_lds);
@@ -130,11 +144,9 @@ class Run {
 
   DispatchResult run() {
     fill_device();
-    while (!m_queue.empty()) {
-      Cu& cu = m_cus[m_queue.top().second];
-      m_queue.pop();
-      run_cu(cu, m_queue.empty() ? ~uint64_t{0} : m_queue.top().first + cu_slack);
-      enqueue(cu);
+    uint64_t address = 0;
+    if (!run_guarded(m_state.memory, [this] { run_waves(); }, address)) {
+      vanished_fault(*m_current, address);
     }
     m_result.end_cycles = std::max(m_end, m_result.start_cycles);
     m_end = m_result.end_cycles + clock_model::completion_overhead;
@@ -155,10 +167,20 @@ class Run {
   std::vector<Cu> m_cus;
   std::vector<Xcd> m_xcds;
   std::vector<std::unique_ptr<Workgroup>> m_groups;
+  const Wave* m_current = nullptr;
   DispatchResult m_result;
   // CUs with runnable waves, by the lowest of their clocks, then by number.
   using Entry = std::pair<uint64_t, uint32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> m_queue;
+
+  void run_waves() {
+    while (!m_queue.empty()) {
+      Cu& cu = m_cus[m_queue.top().second];
+      m_queue.pop();
+      run_cu(cu, m_queue.empty() ? ~uint64_t{0} : m_queue.top().first + cu_slack);
+      enqueue(cu);
+    }
+  }
 
   static Wave* earliest(const Cu& cu) {
     Wave* first = nullptr;
@@ -284,6 +306,7 @@ class Run {
           deadline = std::min(deadline, other->time + wave_slack);
         }
       }
+      m_current = wave;
       run_wave(*wave, cu.clock->units, deadline);
       m_end = std::max(m_end, wave->time);
       if (wave->done) {

@@ -60,6 +60,14 @@ bool read_check() {
   return value && *value == '1';
 }
 
+bool read_host_memory() {
+  const char* value = value_of("KTRACE_SOFT_HOST_MEMORY");
+  if (value && std::strcmp(value, "0") != 0 && std::strcmp(value, "1") != 0) {
+    refuse("KTRACE_SOFT_HOST_MEMORY", value, "`0` is expected, or `1`, or nothing");
+  }
+  return !value || *value == '1';
+}
+
 bool read_baseline_lanes() {
   const char* value = value_of("KTRACE_SOFT_LANES");
   if (value && std::strcmp(value, "baseline") != 0) {
@@ -87,12 +95,18 @@ bool check_from_environment() {
   return wanted;
 }
 
+bool host_memory_from_environment() {
+  static const bool wanted = read_host_memory();
+  return wanted;
+}
+
 // Asked before there are devices: so this is where the other variables are refused too, rather than in
 // the midst of a dispatch.
 Arch arch_from_environment() {
   budget_from_environment();
   baseline_lanes_from_environment();
   check_from_environment();
+  host_memory_from_environment();
   return read_arch();
 }
 

@@ -15,4 +15,7 @@ bool baseline_lanes_from_environment();
 // KTRACE_SOFT_CHECK: whether kernels are checked (check.hpp). Throws LoadError.
 bool check_from_environment();
 
+// KTRACE_SOFT_HOST_MEMORY: whether kernels reach host memory that HIP knows nothing of. Throws LoadError.
+bool host_memory_from_environment();
+
 }  // namespace ktrace::softdev

@@ -17,7 +17,7 @@ from ktrace_cli.analysis.compare.profile import RunProfile
 from ktrace_cli.analysis.compare.sides import only_kernels
 from ktrace_cli.commands.comparing import KernelOption, UnitOption, list_files, load_runs, unit_of
 from ktrace_cli.commands.sources import NamesOption, ShapeOption, ToolOption, read_source
-from ktrace_cli.export.output import check_place, compressed, open_output, refuse_inputs
+from ktrace_cli.export.output import STDOUT, check_place, compressed, open_output, refuse_inputs
 from ktrace_cli.units import counted
 
 _FEW_RUNS = 5
@@ -76,10 +76,8 @@ def baseline(
 def _tell(runs: list[RunProfile], output: Path) -> None:
     kernels = len({kernel.name for run in runs for kernel in run.kernels})
     noise = find_noise(runs)
-    console.say(
-        f"kept {counted(len(runs), 'run')} of {counted(kernels, 'kernel')} in {output};"
-        f" compare with `ktrace diff {output} NEW`"
-    )
+    where = "" if output == STDOUT else f" in {output}; compare with `ktrace diff {output} NEW`"
+    console.say(f"kept {counted(len(runs), 'run')} of {counted(kernels, 'kernel')}{where}")
     if noise:
         worst = noise[0]
         console.say(

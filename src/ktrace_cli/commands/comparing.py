@@ -77,7 +77,7 @@ _NO_TOOLS_FILE = {FileKind.RECORDING, FileKind.EMPTY, FileKind.ZEROS, FileKind.L
 
 
 def list_files(given: Sequence[Path]) -> list[Path]:
-    """Return the files that are meant: a folder stands for its recordings and baselines.
+    """Return the files that are meant, each once: a folder stands for its `*.bin`.
 
     Raises:
         KtraceError: a folder has none.
@@ -95,7 +95,18 @@ def list_files(given: Sequence[Path]) -> list[Path]:
                 fix="name a folder of recordings, or make some with `ktrace run -o DIR/ ...`",
             )
         files += found
-    return files
+    return _each_once(files)
+
+
+def _each_once(files: Sequence[Path]) -> list[Path]:
+    """Leave out files that are named again: runs would look more alike than they are."""
+    once: dict[Path, Path] = {}
+    for path in files:
+        place = path.resolve()
+        if place in once:
+            console.warn(f"{path} is named more than once, and counts once")
+        once.setdefault(place, path)
+    return list(once.values())
 
 
 def load_runs(
@@ -168,7 +179,11 @@ def _check_kind(path: Path) -> None:
         with path.open("rb") as file:
             kind = identify(file.read(HEAD_SIZE))
     except OSError as problem:
-        raise KtraceError(f"cannot read {path}", why=problem.strerror or str(problem)) from problem
+        raise KtraceError(
+            f"cannot read {path}",
+            why=problem.strerror or str(problem),
+            fix="name a recording (.bin), a file of `ktrace baseline`, or a folder of recordings",
+        ) from problem
     if kind not in _NO_TOOLS_FILE:
         raise KtraceError(
             f"cannot compare {path}",

@@ -11,10 +11,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ktrace_cli.doctor.findings import Finding, State
+from ktrace_cli.errors import KtraceError
 from ktrace_cli.launch.environment import SESSION_DIR, VERSION
 from ktrace_cli.launch.native import INTERPOSER, Session, make_session
 from ktrace_cli.launch.preloadable import elf_loader, interpreter_of
 from ktrace_cli.launch.program import Program
+from ktrace_cli.timeline.native import load_reader
 
 _MAPS = "print(open('/proc/self/maps').read())"
 _COUNT = """
@@ -36,13 +38,13 @@ _REMEDIES = {
 
 
 def native_libraries() -> list[Finding]:
-    """Load the interposer into a child process as `ktrace run` does, and the software device.
+    """Load the interposer into a child process as `ktrace run` does, and what else is native.
 
     Raises:
         KtraceError: this installation has none.
     """
     with make_session(software_device=True) as session:
-        return [_interposer(session), _software_device(session)]
+        return [_interposer(session), _software_device(session), _reader()]
 
 
 def _interposer(session: Session) -> Finding:
@@ -80,6 +82,15 @@ def _software_device(session: Session) -> Finding:
         return Finding("software device", State.OK, text, facts={"devices": int(count)})
     why = next(iter(done.stderr.splitlines()[-1:]), f"hipGetDeviceCount returned {answer}")
     return Finding("software device", State.PROBLEM, f"it cannot be used: {why}")
+
+
+def _reader() -> Finding:
+    """Load what decodes recordings: without it they can be made, but not read."""
+    try:
+        load_reader()
+    except KtraceError as error:
+        return Finding("reader", State.PROBLEM, f"{error.what}: {error.why}", error.fix)
+    return Finding("reader", State.OK, "recordings can be decoded")
 
 
 def _count_devices(session: Session, names: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from ktrace_cli.foreign.decoder import ForeignDecoder
 from ktrace_cli.foreign.found import Found
 from ktrace_cli.foreign.naming import Naming
-from ktrace_cli.foreign.survey import in_order, is_timed, make_headers, survey
+from ktrace_cli.foreign.survey import Survey, in_order, is_timed, make_headers, survey
 from ktrace_cli.model import (
     DISPATCH,
     Columns,
@@ -41,10 +41,12 @@ def build_foreign(found: Found, advance: Advance = unwatched) -> Timeline:
     """Decode another tracer's buffer."""
     surveyed = survey(found, part_of(advance, 0.3))
     waves, order, launches = in_order(found, surveyed.waves)
-    headers = make_headers(found, waves, surveyed.words[order])
-    names = _names(found.naming, surveyed.kinds)
+    kernel = surveyed.kernel_of_launch[launches]
+    headers = make_headers(found, waves, surveyed.words[order], kernel[waves["dispatch"]])
+    names = _names(found.naming, surveyed)
     decoder = _decoder(found, headers, names)
     dispatches = _dispatches(found, waves, launches)
+    dispatches["kernel"] = kernel
     records = tuple(_record() for _ in dispatches)
     pass_done = part_of(advance, 0.35 if found.naming.edges else 0.7)
     looked = scan(decoder, names, records, pass_done)
@@ -77,25 +79,28 @@ def build_foreign(found: Found, advance: Advance = unwatched) -> Timeline:
         launches=found.launches.launched,
         zero_ns=int(dispatches["begin_ns"].min()) if len(dispatches) else 0,
         unit=found.base.unit,
+        own_clock=found.base.clock,
         no_cycles=found.base.no_cycles,
     )
 
 
-def _names(naming: Naming, kinds: dict[int, int]) -> Names:
-    unit = 0
+def _names(naming: Naming, surveyed: Survey) -> Names:
+    unit, kernels = 0, surveyed.kernels
     names = Names(
-        kernels=(Kernel(naming.kernel, naming.kernel, naming.target, ""),),
+        kernels=tuple(Kernel(name, name, naming.target, "") for name in kernels),
         edges=tuple(
-            Edge(*ends, unit, frozenset({0}), naming.has_joint_clock) for ends in naming.edges
+            Edge(*ends, unit, frozenset(range(len(kernels))), naming.has_joint_clock)
+            for ends in naming.edges
         ),
         unread_code_objects=0,
         unknown_edges=0,
-        row_by_kernel={0: 0},
+        row_by_kernel={row: row for row in range(len(kernels))},
         records=(),
     )
-    for number, name in naming.names.items():
-        lane = naming.lanes.get(number, "")
-        names.add(0, unit, number, Event(name, kinds[number], lane, "", 0, 0, unit))
+    for kernel in range(len(kernels)):
+        for number, name in naming.names.items():
+            lane, kind = naming.lanes.get(number, ""), surveyed.kinds[number]
+            names.add(kernel, unit, number, Event(name, kind, lane, "", 0, kernel, unit))
     names.named = len(names.events)
     return names
 
@@ -104,11 +109,11 @@ def _decoder(found: Found, headers: Headers, names: Names) -> ForeignDecoder:
     bases = list(dict.fromkeys(event.lane or event.name for event in names.events))
     base_by_name = {name: base for base, name in enumerate(bases)}
     events = np.zeros(len(names.events), native.EVENT)
-    for row, (_, _, number), event in zip(events, names.row_by_key, names.events, strict=True):
-        row["id"], row["kind"] = number, event.kind
+    for row, (kernel, _, number), event in zip(events, names.row_by_key, names.events, strict=True):
+        row["kernel"], row["id"], row["kind"] = kernel, number, event.kind
         row["base"] = base_by_name[event.lane or event.name]
         row["flags"] = native.EventFlag.LANE if event.lane else 0
-    reader = Reader(np.zeros(1, np.uint32), events, len(bases))
+    reader = Reader(np.zeros(len(names.kernels), np.uint32), events, len(bases))
     workgroup = workgroups_of(headers.waves)
     return ForeignDecoder(headers, reader, bases, workgroup, found.data, found.read)
 

@@ -54,8 +54,8 @@ EventReader = Callable[[Ints], EventBatch]
 def hold_clocks(ticks: Ints, counts: Ints) -> int:
     """Let no time go back within a wave, in place; return how many times contradicted others.
 
-    Of each wave as few times are changed as can be: if one is too late, it is as late as what
-    follows; if one is too early, as early as what was before.
+    What is too late becomes as late as what follows, or what is too early as early as what was
+    before: whichever leaves the wave shorter, as a wrong time is likely to be far away.
     """
     is_no_clock = (ticks < 0) | (ticks >= CLOCK_LIMIT)
     changed = 0
@@ -70,12 +70,15 @@ def hold_clocks(ticks: Ints, counts: Ints) -> int:
         own = ticks[ends[wave] - counts[wave] : ends[wave]]
         held = np.maximum.accumulate(own)
         early = np.minimum.accumulate(own[::-1])[::-1]
-        if np.count_nonzero(early != own) < np.count_nonzero(held != own):
-            held = early
+        held = min(held, early, key=lambda times: _doubt(times, own))
         already = is_no_clock[ends[wave] - counts[wave] : ends[wave]]
         changed += int(np.count_nonzero((held != own) & ~already))
         own[:] = held
     return changed
+
+
+def _doubt(times: Ints, before: Ints) -> tuple[int, int]:
+    return int(times[-1]) - int(times[0]), int(np.count_nonzero(times != before))
 
 
 def rows_of(first: Ints, counts: Ints) -> Ints:

@@ -38,6 +38,8 @@ class Launches:
 class TimeBase:
     """What times are."""
 
+    clock: str
+    """Which clock times count."""
     unit: str = "ns"
     no_cycles: str = ""
     """Why times cannot be told in cycles of a core clock; "" if they can."""
@@ -61,6 +63,6 @@ class Found:
     is_paired_by_id: bool = False
     """Whether an end (LONG_END) ends the last begin (LONG_BEGIN) of the same id, not of any."""
     lanes_per_wave: int = layout.WAVE_SIZE
-    base: TimeBase = field(default_factory=TimeBase)
+    base: TimeBase = field(default_factory=lambda: TimeBase("a clock of its own"))
     losses: Counter[str] = field(default_factory=Counter)
     data: Bytes = b""

@@ -44,21 +44,25 @@ class SideCar:
     """By number of the group in its workgroup."""
     edges: tuple[tuple[str, str], ...] = ()
     shape: Shape = field(default_factory=Shape)
+    kernels: tuple[tuple[str, frozenset[int]], ...] = ()
+    """Instrumented kernels, each with the ids that it has."""
     contradicting: int = 0
     """Ids with several names: the first one counts."""
 
 
 def name_kernel(side_car: SideCar, otherwise: str) -> Naming:
     """Return the names of a buffer whose events have the ids of the side-car."""
-    return Naming(side_car.kernel or otherwise, side_car.target, side_car.names)
+    kernel = side_car.kernel or otherwise
+    return Naming(kernel, side_car.target, side_car.names, kernels=side_car.kernels)
 
 
 def tell_kernel(side_car: SideCar, naming: Naming) -> tuple[str, ...]:
     """Say what is assumed of kernel and launches, which a buffer does not name."""
+    names = sorted({name for name, _ in naming.kernels})
     which = naming.kernel if side_car.kernel else f"one kernel, called {naming.kernel} here"
-    return (
-        f"all launches are taken as of {which}; grids and blocks, as large as their waves tell",
-    )
+    if len(names) > 1:
+        which = f"the one of {', '.join(names)} that has their events, and fewest others"
+    return (f"launches are taken as of {which}; grids and blocks, as large as their waves tell",)
 
 
 def read_side_cars(paths: Sequence[Path]) -> SideCar:
@@ -90,9 +94,11 @@ def _files(path: Path) -> list[Path]:
 def _join(one: SideCar, other: SideCar) -> SideCar:
     contradicting = sum(one.names.get(n, name) != name for n, name in other.names.items())
     is_same_kernel = not one.kernel or not other.kernel or one.kernel == other.kernel
+    kernel = (one.kernel or other.kernel) if is_same_kernel else ""
     return SideCar(
         names={**other.names, **one.names},
-        kernel=(one.kernel or other.kernel) if is_same_kernel else f"{one.kernel}, {other.kernel}",
+        kernel=kernel,
+        kernels=tuple(dict.fromkeys(one.kernels + other.kernels)),
         target=one.target or other.target,
         lanes={**other.lanes, **one.lanes},
         groups={**other.groups, **one.groups},
@@ -135,11 +141,12 @@ def _read_pickle(path: Path, data: bytes) -> SideCar:
     state = states[0]
     ir = _unpacked(state.get("ir_zlib"))
     entry, capacity = state.get("entry"), state.get("ktrace_buffer_config")
-    names = state["ktrace_names"]
+    names = _names(path, state["ktrace_names"]) if isinstance(state["ktrace_names"], dict) else {}
     slots = capacity if isinstance(capacity, int) and 0 < capacity < 1 << 26 else -1
     return SideCar(
-        names=_names(path, names) if isinstance(names, dict) else {},
-        kernel=entry if isinstance(entry, str) else "",
+        names=names,
+        kernel=entry if isinstance(entry, str) and names else "",
+        kernels=((str(entry), frozenset(names)),) if names else (),
         target=_read_ir(ir).target,
         shape=Shape(bytes=(slots + 1) * _SLOT),
     )

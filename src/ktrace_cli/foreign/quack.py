@@ -10,8 +10,16 @@ import numpy as np
 
 from ktrace_cli.errors import UsageError
 from ktrace_cli.foreign.buffer import Buffer
-from ktrace_cli.foreign.events import EVENT, NO_START, NO_VALUE, EventBatch, hold_clocks, rows_of
-from ktrace_cli.foreign.found import Found, Launches, Lines
+from ktrace_cli.foreign.events import (
+    CLOCK_LIMIT,
+    EVENT,
+    NO_START,
+    NO_VALUE,
+    EventBatch,
+    hold_clocks,
+    rows_of,
+)
+from ktrace_cli.foreign.found import Found, Launches, Lines, TimeBase
 from ktrace_cli.foreign.names_file import SideCar, name_kernel
 from ktrace_cli.foreign.shape import Shape, axes_of
 from ktrace_cli.model import WAVE, ClockFit, Columns, Device, Flags, WaveFlag
@@ -37,6 +45,8 @@ _LOOKED_AT = 4096
 _BLOCK_BITS = 16
 _RANGE = 1 << 32
 _LANES = 32
+_MOST_NS = 1 << 61
+_UNUSUAL = 8.0
 
 
 @dataclass(frozen=True)
@@ -160,10 +170,28 @@ def _are_events_sound(slots: Slots, used: Ints) -> bool:
 
 
 @dataclass(frozen=True)
+class State:
+    """What can be believed of each warp's clocks."""
+
+    is_torn: Flags
+    """Not even its begin."""
+    has_end: Flags
+    ns: Columns
+    """How long it ran, where it has an end."""
+    clocks: Columns
+
+    def of(self, rows: Ints) -> State:
+        """Return that of some warps."""
+        return State(self.is_torn[rows], self.has_end[rows], self.ns[rows], self.clocks[rows])
+
+
+@dataclass(frozen=True)
 class QuackReader:
     """An EventReader, whose slots are those of the buffer."""
 
     slots: Slots
+    state: State
+    """Of every slot."""
 
     def __call__(self, slots: Ints) -> EventBatch:
         """Read the events of some warps, oldest first."""
@@ -179,7 +207,7 @@ class QuackReader:
         is_known = raw["type"] < len(_KINDS)
         events["kind"] = np.where(is_known, _KINDS[np.where(is_known, raw["type"], 0)], Kind.MARK)
         losses = Counter(unknown_kinds=int(np.count_nonzero(~is_known)))
-        ticks, long = _ticks(raw["clock"], counts, metas)
+        ticks, long = _ticks(raw["clock"], counts, metas, self.state.of(slots))
         losses["long_gaps"] = long
         losses["clamped_words"] = hold_clocks(ticks, counts)
         events["ticks"] = ticks
@@ -197,7 +225,7 @@ def _kept(slots: Slots, numbers: Ints, metas: Columns) -> Ints:
     return counts
 
 
-def _ticks(clock: Columns, counts: Ints, metas: Columns) -> tuple[Ints, int]:
+def _ticks(clock: Columns, counts: Ints, metas: Columns, state: State) -> tuple[Ints, int]:
     """Return 64-bit clocks, and how many warps ran so long that 32 bits do not tell them.
 
     Clocks count from the warp's begin. Of a long warp a step back is taken as one more turn; of
@@ -207,14 +235,15 @@ def _ticks(clock: Columns, counts: Ints, metas: Columns) -> tuple[Ints, int]:
     low = (metas["init_clock"] & np.uint64(_RANGE - 1)).astype(np.int64)
     since = (clock.astype(np.int64) - low[wave]) % _RANGE
     span = metas["final_clock"].astype(np.int64) - metas["init_clock"].astype(np.int64)
-    is_long = (span >= _RANGE) & (metas["final_ns"] != 0) & (counts > 0)
+    is_long = (span >= _RANGE) & state.has_end & (counts > 0)
     ends = np.cumsum(counts)
     for row in np.flatnonzero(is_long).tolist():
         own = since[ends[row] - counts[row] : ends[row]]
         own[1:] += np.cumsum(np.diff(own) < 0) * _RANGE
         if int(metas["count"][row]) > counts[row]:
             own += max(int(span[row]) - int(own[-1]), 0) // _RANGE * _RANGE
-    return metas["init_clock"].astype(np.int64)[wave] + since, int(np.count_nonzero(is_long))
+    begin = np.where(state.is_torn, 0, metas["init_clock"].astype(np.int64))
+    return begin[wave] + since, int(np.count_nonzero(is_long))
 
 
 def find_quack(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ...]]:
@@ -226,8 +255,10 @@ def find_quack(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ...
     slots, _ = guess_slots(buffer, side_car.shape)
     numbers = np.flatnonzero(slots.metas["init_ns"] != 0)
     metas = slots.metas[numbers]
-    waves = _waves(slots, numbers, metas, side_car.shape)
-    lines, uncalibrated, hertz = _lines(metas)
+    everywhere = _judge(slots.metas)
+    state = everywhere.of(numbers)
+    waves = _waves(slots, numbers, state, side_car.shape)
+    lines, uncalibrated, hertz = _lines(metas, state)
     is_home = _is_at_home(metas["info"], numbers, slots.warps)
     losses = Counter(
         cut_bytes=len(slots.data) % slots.size,
@@ -238,11 +269,12 @@ def find_quack(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ...
     found = Found(
         waves=waves,
         launches=Launches(np.zeros(len(waves), np.int64), np.zeros(min(len(waves), 1), np.int64)),
-        read=QuackReader(slots),
+        read=QuackReader(slots, everywhere),
         device=Device(0, naming.target, "NVIDIA GPU", False, 0, 1 if len(waves) else 0, 10**9),
         naming=naming,
         lines=lines,
         lanes_per_wave=_LANES,
+        base=TimeBase("the GPU's globaltimer"),
         clocks=(ClockFit(0, "globaltimer", hertz, 0.0),) if len(waves) else (),
         is_paired_by_id=True,
         losses=losses,
@@ -250,7 +282,8 @@ def find_quack(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ...
     return found, _tell(slots, len(numbers), found)
 
 
-def _waves(slots: Slots, numbers: Ints, metas: Columns, shape: Shape) -> Columns:
+def _waves(slots: Slots, numbers: Ints, state: State, shape: Shape) -> Columns:
+    metas = slots.metas[numbers]
     waves = np.zeros(len(numbers), WAVE)
     waves["slot"] = numbers
     block = numbers // slots.warps
@@ -258,26 +291,54 @@ def _waves(slots: Slots, numbers: Ints, metas: Columns, shape: Shape) -> Columns
     waves["wave"] = numbers % slots.warps
     # Each SM has a clock of its own, as a shader engine has: so that is where it is shown.
     waves["se"] = metas["info"] >> np.uint32(22)
-    waves["begin_ticks"] = metas["init_clock"].astype(np.int64)
+    waves["begin_ticks"] = np.where(state.is_torn, 0, metas["init_clock"].astype(np.int64))
     is_flushed = metas["final_ns"] != 0
-    waves["end_ticks"] = np.where(is_flushed, metas["final_clock"].astype(np.int64), 0)
+    waves["end_ticks"] = np.where(state.has_end, metas["final_clock"].astype(np.int64), 0)
     over = np.maximum(metas["count"].astype(np.int64) - slots.capacity, 0)
     waves["overwritten"] = over
     waves["flags"] = np.where(is_flushed, 0, WaveFlag.UNFINISHED)
-    waves["flags"] |= np.where(over > 0, WaveFlag.OVERWRITTEN, 0).astype(np.uint16)
+    for is_so, flag in (
+        (over > 0, WaveFlag.OVERWRITTEN),
+        (state.is_torn, WaveFlag.TORN),
+        (is_flushed & ~state.has_end & ~state.is_torn, WaveFlag.CLAMPED),
+    ):
+        waves["flags"] |= np.where(is_so, flag, 0).astype(np.uint16)
     return waves
 
 
-def _lines(metas: Columns) -> tuple[Lines, int, float]:
+def _judge(metas: Columns) -> State:
+    """A warp whose cycle is eight times as long or short as usual has a wrong reading."""
+    limits = (np.uint64(CLOCK_LIMIT), np.uint64(_MOST_NS))
+    is_torn = (metas["init_clock"] >= limits[0]) | (metas["init_ns"] >= limits[1])
+    has_end = ~is_torn & (metas["final_ns"] != 0)
+    has_end &= (metas["final_clock"] < limits[0]) & (metas["final_ns"] < limits[1])
+    has_end &= (metas["final_clock"] >= metas["init_clock"]) & (
+        metas["final_ns"] >= metas["init_ns"]
+    )
+    ns = np.where(has_end, metas["final_ns"] - metas["init_ns"], 0).astype(np.float64)
+    clocks = np.where(has_end, metas["final_clock"] - metas["init_clock"], 0).astype(np.float64)
+    is_known = has_end & (ns > 0) & (clocks > 0)
+    if is_known.any():
+        rate = np.divide(ns, clocks, out=np.ones(len(metas)), where=is_known)
+        usual = float(np.median(rate[is_known]))
+        has_end &= ~is_known | ((rate < _UNUSUAL * usual) & (rate * _UNUSUAL > usual))
+    return State(np.asarray(is_torn, np.bool_), np.asarray(has_end, np.bool_), ns, clocks)
+
+
+def _lines(metas: Columns, state: State) -> tuple[Lines, int, float]:
     """Return the line of each warp, how many have only one point, and the mean rate in hertz."""
-    ns = metas["final_ns"].astype(np.float64) - metas["init_ns"].astype(np.float64)
-    clocks = metas["final_clock"].astype(np.float64) - metas["init_clock"].astype(np.float64)
-    is_known = (metas["final_ns"] != 0) & (clocks > 0) & (ns > 0)
+    ns, clocks = state.ns, state.clocks
+    is_known = state.has_end & (clocks > 0) & (ns > 0)
     total = float(clocks[is_known].sum())
     usual = float(ns[is_known].sum()) / total if total else 1.0
     slope = np.divide(ns, clocks, out=np.full(len(metas), usual), where=is_known)
-    lines = Lines(metas["init_clock"].astype(np.int64), metas["init_ns"].astype(np.int64), slope)
-    return lines, int(np.count_nonzero(~is_known)), 1e9 / usual if total else 0.0
+    begins = (
+        np.where(state.is_torn, 0, metas[name].astype(np.int64))
+        for name in ("init_clock", "init_ns")
+    )
+    lines = Lines(*begins, slope)
+    uncalibrated = int(np.count_nonzero(~is_known & ~state.is_torn))
+    return lines, uncalibrated, 1e9 / usual if total else 0.0
 
 
 def _tell(slots: Slots, used: int, found: Found) -> tuple[str, ...]:

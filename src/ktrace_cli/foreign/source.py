@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from ktrace_cli.errors import KtraceError
+from ktrace_cli.errors import KtraceError, UsageError
 from ktrace_cli.foreign.buffer import Buffer, read_buffer
 from ktrace_cli.foreign.build import build_foreign
 from ktrace_cli.foreign.flydsl import find as flydsl
@@ -61,6 +61,9 @@ def find_tool(path: Path, source: Source) -> Tool | None:
     """Tell whose buffer a file is: as the user says, or as its bytes do without a doubt.
 
     None: it is a recording of ours, or nobody's.
+
+    Raises:
+        UsageError: it may be that of several.
     """
     try:
         with path.open("rb") as file:
@@ -77,7 +80,14 @@ def find_tool(path: Path, source: Source) -> Tool | None:
         buffer = read_buffer(path)
     except KtraceError:  # numpy's, but not to be read
         return None
-    return next((tool for tool in Tool if _is_buffer_of(tool, buffer, source.shape)), None)
+    likely = [tool for tool in Tool if _is_buffer_of(tool, buffer, source.shape)]
+    if len(likely) > 1:
+        raise UsageError(
+            f"cannot tell what {path} is",
+            why=f"its bytes may be the buffer of {' or of '.join(tool.value for tool in likely)}",
+            fix=f"say which: `--from {likely[0].value}`",
+        )
+    return likely[0] if likely else None
 
 
 def read_foreign(path: Path, tool: Tool, source: Source, advance: Advance = unwatched) -> Foreign:

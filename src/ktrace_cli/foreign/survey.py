@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ktrace_cli.foreign.events import EventBatch
 from ktrace_cli.foreign.found import Found
+from ktrace_cli.foreign.naming import Naming
 from ktrace_cli.foreign.words import count_words
 from ktrace_cli.model import NONE, Columns, Flags, WaveFlag
 from ktrace_cli.progress import Advance
@@ -18,6 +20,7 @@ from ktrace_cli.trace_file.layout import Kind
 
 _SURVEYED_WAVES = 1024
 _REGION_SPARE = 16
+_MOST_NS = float(1 << 61)
 _NAMED_KINDS = {True: [Kind.MARK, Kind.GROUP], False: [Kind.PUSH, Kind.START, Kind.LONG_BEGIN]}
 
 
@@ -32,6 +35,9 @@ class Survey:
     kinds: dict[int, int]
     """layout.Kind of each event that has a name."""
     losses: Counter[str]
+    kernels: tuple[str, ...]
+    """Names of all kernels."""
+    kernel_of_launch: Ints
 
 
 def survey(found: Found, advance: Advance) -> Survey:
@@ -39,6 +45,7 @@ def survey(found: Found, advance: Advance) -> Survey:
     waves, words = found.waves.copy(), np.zeros(len(found.waves), np.int64)
     losses: Counter[str] = Counter()
     kinds = np.zeros(max(found.naming.names, default=-1) + 1, np.uint8)
+    ids: list[set[int]] = [set() for _ in found.launches.streams]
     for first in range(0, len(waves), _SURVEYED_WAVES):
         rows = slice(first, min(first + _SURVEYED_WAVES, len(waves)))
         batch = found.read(waves["slot"][rows].astype(np.int64))
@@ -56,10 +63,36 @@ def survey(found: Found, advance: Advance) -> Survey:
             is_kind = np.isin(batch.events["kind"], _NAMED_KINDS[marks])
             is_kind &= batch.events["id"] < len(kinds)
             kinds[batch.events["id"][is_kind]] = batch.events["kind"][is_kind]
+        if len(found.naming.kernels) > 1:
+            _note_ids(ids, batch, found.launches.of_wave[rows])
         advance((rows.stop - rows.start) / len(waves))
     kinds[kinds == Kind.LONG_BEGIN] = Kind.RANGE
     kind_by_id = {number: int(kinds[number]) or int(Kind.PUSH) for number in found.naming.names}
-    return Survey(waves, words, kind_by_id, losses)
+    return Survey(waves, words, kind_by_id, losses, *_tell_kernels(found.naming, ids))
+
+
+def _note_ids(ids: list[set[int]], batch: EventBatch, launch: Ints) -> None:
+    """Add the ids of events that begin something to those of their launch."""
+    is_named = np.isin(batch.events["kind"], [*_NAMED_KINDS[True], *_NAMED_KINDS[False]])
+    own = np.repeat(launch, batch.counts)[is_named]
+    for pair in np.unique(own << 32 | batch.events["id"][is_named]).tolist():
+        ids[pair >> 32].add(pair & 0xFFFFFFFF)
+
+
+def _tell_kernels(naming: Naming, ids: list[set[int]]) -> tuple[tuple[str, ...], Ints]:
+    """Return the names of all kernels, and which of them each launch is of.
+
+    A launch is of the kernel that has all of its events. As a kernel that was compiled later may
+    list those of earlier ones as well, the one with the fewest others counts, if it is one only.
+    """
+    rows: dict[str, int] = {}
+    of_launch = np.zeros(len(ids), np.int64)
+    for launch, own in enumerate(ids):
+        fitting = [(len(known), name) for name, known in naming.kernels if own and own <= known]
+        names = {name for size, name in fitting if size == min(fitting)[0]}
+        name = names.pop() if len(names) == 1 else naming.kernel
+        of_launch[launch] = rows.setdefault(name, len(rows))
+    return tuple(rows) or (naming.kernel,), of_launch
 
 
 def in_order(found: Found, waves: Columns) -> tuple[Columns, Ints, Ints]:
@@ -105,14 +138,15 @@ def _times(found: Found, waves: Columns, rows: Flags) -> Ints:
     if found.lines is None:
         return np.asarray(ticks, np.int64)
     lines = found.lines
-    return np.asarray(lines.ns[rows] + (ticks - lines.ticks[rows]) * lines.slope[rows], np.int64)
+    since = np.clip((ticks - lines.ticks[rows]) * lines.slope[rows], -_MOST_NS, _MOST_NS)
+    return np.asarray(lines.ns[rows] + since.astype(np.int64), np.int64)
 
 
-def make_headers(found: Found, waves: Columns, words: Ints) -> Headers:
+def make_headers(found: Found, waves: Columns, words: Ints, kernel: Ints) -> Headers:
     """Return what the decoder must know of waves that have so many words."""
     rows = np.zeros(len(waves), native.WAVE)
     rows["row"] = np.arange(len(waves))
-    rows["main_words"] = words
+    rows["main_words"], rows["kernel"] = words, kernel
     rows["region_words"] = words + _REGION_SPARE
     rows["flags"] = waves["flags"]
     # Words of eager waves are in order of time: an end finds its begin by its id.

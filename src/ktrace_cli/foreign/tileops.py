@@ -9,7 +9,15 @@ import numpy as np
 
 from ktrace_cli.errors import UsageError
 from ktrace_cli.foreign.buffer import Buffer
-from ktrace_cli.foreign.events import EVENT, NO_START, NO_VALUE, EventBatch, hold_clocks, rows_of
+from ktrace_cli.foreign.events import (
+    CLOCK_LIMIT,
+    EVENT,
+    NO_START,
+    NO_VALUE,
+    EventBatch,
+    hold_clocks,
+    rows_of,
+)
 from ktrace_cli.foreign.found import Found, Launches, Lines, TimeBase
 from ktrace_cli.foreign.names_file import SideCar
 from ktrace_cli.foreign.naming import Naming
@@ -25,6 +33,7 @@ _KINDS = np.array([Kind.LONG_BEGIN, Kind.LONG_END, Kind.MARK], np.uint8)
 _USUAL_CAPACITY = 768
 _OWN_LANE = "main"
 _READ_SLOTS = 256
+_CLOCK = "each block's clock from its first event on"
 _NO_CYCLES = "the rate of its clock was told, so that times are nanoseconds"
 
 
@@ -175,7 +184,7 @@ def find_tileops(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, .
         naming=naming,
         lines=Lines(zero[blocks], np.zeros(len(waves), np.int64), slope),
         lanes_per_wave=128,
-        base=TimeBase(no_cycles=_NO_CYCLES) if hertz else TimeBase("cycles"),
+        base=TimeBase(_CLOCK, no_cycles=_NO_CYCLES) if hertz else TimeBase(_CLOCK, "cycles"),
         is_paired_by_id=True,
         losses=Counter(cut_bytes=len(buffer) % RECORD.itemsize),
     )
@@ -194,9 +203,10 @@ def _look(slots: Slots) -> tuple[Ints, Ints]:
         is_there = place < counts[some, None]
         raw = slots.records[some, 1:]
         found.append(np.unique(_keys(raw[is_there])))
+        is_there &= (raw["clock"] >= 0) & (raw["clock"] < CLOCK_LIMIT)
         earliest = np.where(is_there, raw["clock"], late).min(axis=1)
         np.minimum.at(zero, np.arange(first, first + len(earliest)) // slots.groups, earliest)
-    zero[(zero == late) | (zero < 0)] = 0
+    zero[zero == late] = 0
     return np.unique(np.concatenate(found)), zero
 
 
@@ -212,7 +222,9 @@ def _naming(slots: Slots, keys: Ints, side_car: SideCar) -> tuple[Naming, Tileop
         names[number] = side_car.groups.get(group, f"group {group}")
     is_named = np.array([key >> 4 in side_car.names for key in keys.tolist()] or [False])
     kernel = side_car.kernel or "tileops_kernel"
-    naming = Naming(kernel, side_car.target, names, lanes, side_car.edges, has_joint_clock=True)
+    naming = Naming(
+        kernel, side_car.target, names, lanes, edges=side_car.edges, has_joint_clock=True
+    )
     return naming, TileopsReader(slots, keys, is_named, group_ids)
 
 

@@ -90,7 +90,9 @@ def align(
         KtraceError: nothing ties the clock of one to that of the others.
     """
     state = _Aligning()
-    numbers = [_boot_of(state, recording) for recording in recordings]
+    _refuse_untied(recordings, traces, shifts)
+    tied = {r.path: _boot_of(state, r) for r in recordings if not r.timeline.own_clock}
+    numbers = [tied[r.path] if r.path in tied else _any_boot(state) for r in recordings]
     _refuse_models_beside_clocks(state, recordings)
     if sum(boot.is_modelled for boot in state.boots) and len(recordings) > 1:
         state.assumptions.append(
@@ -110,10 +112,34 @@ def align(
     return Alignment(
         tuple(placed),
         tuple(placements),
-        _axis(state, traces),
+        _axis(state, recordings, traces),
         tuple(state.notes),
         tuple(state.assumptions),
     )
+
+
+def _refuse_untied(
+    recordings: Sequence[RecordingInput],
+    traces: Sequence[TraceInput],
+    shifts: Mapping[Path, int],
+) -> None:
+    """Refuse what counts a clock of its own beside anything else, unless the user ties it."""
+    for recording in recordings:
+        is_alone = len(recordings) + len(traces) == 1
+        if recording.timeline.own_clock and not is_alone and recording.given not in shifts:
+            raise KtraceError(
+                f"cannot tell when {recording.path} was recorded",
+                why=f"its times count {recording.timeline.own_clock}, which nothing ties to"
+                " another one",
+                fix="say what to add to its times with `--shift FILE=NS`",
+            )
+
+
+def _any_boot(state: _Aligning) -> int:
+    """Return the boot of what counts a clock of its own, which the user ties to the others."""
+    if not state.boots:
+        state.boots.append(Boot(set(), None, is_modelled=False))
+    return 0
 
 
 def _shift(boot: Boot, first: int | None) -> int:
@@ -187,7 +213,11 @@ def _note_boots(state: _Aligning, first: int | None) -> None:
             )
 
 
-def _axis(state: _Aligning, traces: Sequence[TraceInput]) -> str:
+def _axis(
+    state: _Aligning, recordings: Sequence[RecordingInput], traces: Sequence[TraceInput]
+) -> str:
+    if recordings and all(recording.timeline.own_clock for recording in recordings):
+        return recordings[0].timeline.own_clock
     if any(boot.is_modelled for boot in state.boots):
         return "a software device's modelled time"
     if state.boots:

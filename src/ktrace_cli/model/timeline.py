@@ -153,6 +153,8 @@ class Timeline:
     waves say, and a slice may have lost what nests in it."""
     unit: str = "ns"
     """What `*_ns` columns count: `ns`, or `cycles` of the core clock (timeline/cycles.py)."""
+    own_clock: str = ""
+    """Which clock times count, where nothing ties it to the host's; "" if they are the host's."""
     no_cycles: str = ""
     """Why times cannot be told in cycles of the core clock; "" if they can."""
 

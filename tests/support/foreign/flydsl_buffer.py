@@ -1,8 +1,8 @@
 """A buffer as FlyDSL's kernels leave it, built event by event with `struct`.
 
-Whole buffer: slots of 32 bytes. In front, a launch count at byte 4 and one wave counter for each of P
-partitions, 256 bytes apart; then regions of 256 slots. Wave k of partition p has region k * P + p:
-a header in slot 0, events in slots 1 to 255.
+Whole buffer: slots of 32 bytes. In front, a launch count at byte 4 and one wave counter for each
+of P partitions, 256 bytes apart; then regions of 256 slots. Wave k of partition p has region
+k * P + p: a header in slot 0, events in slots 1 to 255.
 """
 
 from __future__ import annotations
@@ -57,15 +57,11 @@ class FlyWave:
         """Return its region, whose slot 0 has this number on the device."""
         count = len(self.events) if self.attempted is None else self.attempted
         x, y, z = self.block
-        out = struct.pack(
-            "<IIQQII", count, self.wave | z << 8, self.dispatch, self.queue, x, y
-        )
+        out = struct.pack("<IIQQII", count, self.wave | z << 8, self.dispatch, self.queue, x, y)
         for ts, kind, ident, type_, bits, start in self.events[: slots - 1]:
             packed = ident | kind << 24 | type_ << 27 | (bits >= 0) << 31
             token = 0 if start is None else first_slot + 1 + start
-            out += struct.pack(
-                "<QQIIII", ts, max(bits, 0), self.hw_id, self.xcc, packed, token
-            )
+            out += struct.pack("<QQIIII", ts, max(bits, 0), self.hw_id, self.xcc, packed, token)
         return out.ljust(slots * SLOT, b"\0")
 
 

@@ -52,6 +52,9 @@ bool clamps_nan(const Wave& wave) { return (wave.mode & mode_dx10_clamp) != 0; }
 
 }  // namespace
 
+void flush_floats(Row& row) {
+  KTRACE_EACH_LANE(l) { row.at[l] = flushed_f32(row.at[l]); }
+}
 void flush_half_values(RowF32& values) {
   constexpr float smallest_normal = 0x1p-14f;
   KTRACE_EACH_LANE(l) {

@@ -35,6 +35,7 @@ inline bool flushes_half_inputs(const Wave& wave) { return (wave.mode & 0x40u) =
 inline bool flushes_half_outputs(const Wave& wave) { return (wave.mode & 0x80u) == 0; }
 
 // The flush keeps the sign.
+void flush_floats(Row& row);
 void flush_half_values(RowF32& values);
 void flush_half_patterns(Row& row);
 void flush_doubles(Row64& row);
@@ -137,6 +138,24 @@ class Source<Old<Type>> {
   typename Type::Lane operator[](unsigned l) const { return bits_as<typename Type::Lane>(m_row[l]); }
 
  private:
+  const uint32_t* m_row;
+};
+template <>
+class Source<Old<F32>> {
+ public:
+  Source(Wave& wave, const Inst& inst, unsigned, Enable&) : m_row(wave.vgpr(inst.dst)) {
+    if (__builtin_expect((wave.mode & 0x10u) == 0, 0)) {
+      std::memcpy(m_scratch.at, m_row, sizeof m_scratch.at);
+      flush_floats(m_scratch);
+      m_row = m_scratch.at;
+    }
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  float operator[](unsigned l) const { return bits_as<float>(m_row[l]); }
+
+ private:
+  Row m_scratch;
   const uint32_t* m_row;
 };
 template <>

@@ -52,7 +52,9 @@ def write_baseline(runs: Sequence[RunProfile], release: str) -> bytes:
 
 
 def is_baseline(path: Path) -> bool:
-    """Tell whether a file begins as baselines do."""
+    """Tell whether a file begins as baselines do; a pipe could not be read a second time."""
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as file:
             head = file.read(4096)

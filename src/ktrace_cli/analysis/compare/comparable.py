@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ktrace_cli.analysis.compare.profile import PhaseId, RunProfile
-from ktrace_cli.analysis.compare.results import Difference, Reason
+from ktrace_cli.analysis.compare.results import Difference, Reason, named
 from ktrace_cli.analysis.compare.sides import KernelSide, Pair
 from ktrace_cli.model import Losses
 
@@ -26,25 +26,25 @@ def differences_of_runs(base: Sequence[RunProfile], new: Sequence[RunProfile]) -
         if run.unit != first.unit:
             yield Reason(
                 Difference.UNIT,
-                f"{run.name} is in {run.unit}, {first.name} in {first.unit}",
-                "compare both in one unit: `--unit ns` or `--unit cycles`",
+                f"{named(run.name)} is in {run.unit}, {named(first.name)} in {first.unit}",
+                "name the unit of the baseline by `--unit`, or make it again in the other one",
             )
             return
         if run.is_modelled != first.is_modelled:
             modelled, measured = (run, first) if run.is_modelled else (first, run)
             yield Reason(
                 Difference.MODELLED,
-                f"times of {modelled.name} are modelled by the software device, those of"
-                f" {measured.name} were measured on hardware",
+                f"times of {named(modelled.name)} are modelled by the software device, those of"
+                f" {named(measured.name)} were measured on hardware",
                 "record both on the same kind of device",
             )
             return
-        ours, theirs = (sorted(set(map(str, one.devices))) for one in (first, run))
+        ours, theirs = ([*map(named, sorted(set(map(str, d.devices))))] for d in (first, run))
         if ours != theirs:
             yield Reason(
                 Difference.TARGET,
-                f"{run.name} ran on {', '.join(theirs) or 'no device'}, {first.name} on"
-                f" {', '.join(ours) or 'no device'}",
+                f"{named(run.name)} ran on {_some(theirs) or 'no device'}, {named(first.name)} on"
+                f" {_some(ours) or 'no device'}",
                 "record both on the same kind of device, or `--allow-different target`",
             )
             return
@@ -69,9 +69,14 @@ def loss_reasons(base: Sequence[RunProfile], new: Sequence[RunProfile]) -> Itera
             yield Reason(
                 Difference.LOSS,
                 f"the {side} side is not complete: {_some(words, '; ')}",
-                "record again without loss, for example with `ktrace run --buffer` larger, or"
-                " `--allow-loss`",
+                f"record again without loss{_remedy(losses)}, or `--allow-loss`",
             )
+
+
+def _remedy(losses: Mapping[str, int]) -> str:
+    """Return what helps against words that did not fit; other losses have other causes."""
+    is_full = "dropped_words" in losses
+    return ", for example with `ktrace run --buffer` larger" if is_full else ""
 
 
 def differences_of_pairs(pairs: Sequence[Pair]) -> Iterator[Reason]:
@@ -102,7 +107,7 @@ def _differences_of_kernel(name: str, pairs: Sequence[Pair]) -> Iterator[Reason]
     if not news:
         yield Reason(
             Difference.KERNELS,
-            f"kernel `{name}` did not run on the new side",
+            f"kernel {named(name)} did not run on the new side",
             "record the same program, or `--allow-different kernels`",
         )
         return
@@ -115,7 +120,7 @@ def _differences_of_kernel(name: str, pairs: Sequence[Pair]) -> Iterator[Reason]
         only += [f"{_some(theirs)} on the new side only"] if theirs else []
         yield Reason(
             Difference.SHAPE,
-            f"kernel `{name}` was launched with other shapes: {', '.join(only)}",
+            f"kernel {named(name)} was launched with other shapes: {', '.join(only)}",
             "record the same problem size, or `--allow-different shape`",
         )
     yield from _differences_of_code(name, bases, news)
@@ -131,19 +136,19 @@ def _differences_of_code(
     if ours and theirs and ours != theirs:
         yield Reason(
             Difference.TARGET,
-            f"kernel `{name}` is compiled for {', '.join(sorted(theirs))} on the new side,"
-            f" for {', '.join(sorted(ours))} on the base side",
+            f"kernel {named(name)} is compiled for {_some([*map(named, sorted(theirs))])} on the"
+            f" new side, for {_some([*map(named, sorted(ours))])} on the base side",
             "build for the same target, or `--allow-different target`",
         )
     base = KernelSide(tuple(part for side in bases for part in side.parts))
     new = KernelSide(tuple(part for side in news for part in side.parts))
     gone, came = table_difference(base, new)
     if gone or came:
-        only = [f"{_some([f'`{i.name}`' for i in gone])} in the base's only"] if gone else []
-        only += [f"{_some([f'`{i.name}`' for i in came])} in the new one only"] if came else []
+        only = [f"{_some([named(i.name) for i in gone])} in the base's only"] if gone else []
+        only += [f"{_some([named(i.name) for i in came])} in the new one only"] if came else []
         yield Reason(
             Difference.EVENTS,
-            f"the code of kernel `{name}` has other phases: {', '.join(only)}",
+            f"the code of kernel {named(name)} has other phases: {', '.join(only)}",
             "make a new baseline, or `--allow-different events` to compare the others",
         )
 

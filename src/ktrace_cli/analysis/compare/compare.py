@@ -15,6 +15,7 @@ from ktrace_cli.analysis.compare.comparable import (
 )
 from ktrace_cli.analysis.compare.judging import Conditions, compare_rows
 from ktrace_cli.analysis.compare.profile import RunProfile
+from ktrace_cli.analysis.compare.rank_test import LEAST_UNITS
 from ktrace_cli.analysis.compare.renames import renamed_kernels, renamed_phases
 from ktrace_cli.analysis.compare.results import (
     Comparison,
@@ -25,6 +26,7 @@ from ktrace_cli.analysis.compare.results import (
     Side,
     Status,
     Verdict,
+    named,
 )
 from ktrace_cli.analysis.compare.rules import Rule, check_rules
 from ktrace_cli.analysis.compare.sides import Pair, pair_kernels
@@ -154,7 +156,7 @@ def _without_waves(kernels: Sequence[KernelComparison]) -> list[Reason]:
     return [
         Reason(
             Difference.NOTHING,
-            f"no wave of kernel `{kernel.name}` was recorded on the"
+            f"no wave of kernel {named(kernel.name)} was recorded on the"
             f" {'new' if kernel.base_sampled else 'base'} side",
             "record it again; `--blocks`, `--waves` and `--xcc` may have left out all waves",
         )
@@ -178,16 +180,18 @@ def _too_few(kernels: Sequence[KernelComparison]) -> list[Reason]:
     return [
         Reason(
             Difference.FEW,
-            f"`{row.id.name}` of `{kernel.name}`{more} took longer than allowed, but {sizes}"
-            f" {kernel.level}s are too few to tell that from chance",
-            "record at least 8 launches on each side",
+            f"{named(row.id.name)} of {named(kernel.name)}{more} took longer than allowed, but"
+            f" {sizes} {kernel.level}s are too few to tell that from chance",
+            f"record more launches: at least {LEAST_UNITS} on each side",
         )
     ]
 
 
 def _nothing(base: Sequence[RunProfile], new: Sequence[RunProfile]) -> Reason:
     empty = [run.name for run in [*base, *new] if not run.kernels]
-    text = f"{empty[0]} has no traced launch" if empty else "the sides have no kernel in common"
+    text = (
+        f"{named(empty[0])} has no traced launch" if empty else "the sides have no kernel in common"
+    )
     return Reason(Difference.NOTHING, text, "record a program that launches annotated kernels")
 
 

@@ -6,8 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ktrace_cli.analysis.compare.center import Spread, center, centers, find_spread, noise_of
-from ktrace_cli.analysis.compare.profile import LAUNCH_TIME, LEVELS, WAVE_TIME, PhaseId
-from ktrace_cli.analysis.compare.rank_test import SIGNIFICANCE, adjust, can_show, p_value
+from ktrace_cli.analysis.compare.profile import (
+    LAUNCH_TIME,
+    LEVELS,
+    WAVE_TIME,
+    Floats,
+    PhaseId,
+)
+from ktrace_cli.analysis.compare.rank_test import (
+    SIGNIFICANCE,
+    adjust,
+    are_enough,
+    can_show,
+    p_value,
+)
 from ktrace_cli.analysis.compare.results import PhaseSide, Row, Status
 from ktrace_cli.analysis.compare.rules import Rule, rules_for
 from ktrace_cli.analysis.compare.sides import KernelSide, Pair, best_level
@@ -41,6 +53,8 @@ class _Measured:
     base: PhaseSide
     new: PhaseSide
     p: float | None
+    is_of_launches: bool
+    """They, and not the waves of few of them, were compared."""
     spread: Spread | None
 
     @property
@@ -56,7 +70,7 @@ def compare_rows(pairs: Sequence[Pair], conditions: Conditions) -> list[JudgedKe
     levels = [choose_level(base, new, tests) for _, base, new in sides]
     measured = [
         [
-            _measure(name, (base, new), id_, level, is_testable=is_testable)
+            _measure(name, (base, new), id_, level, tests if is_testable else 0)
             for id_ in ids
             if id_ != LAUNCH_TIME or level == "launch"
         ]
@@ -106,9 +120,9 @@ def _measure(
     sides: tuple[KernelSide, KernelSide],
     id_: PhaseId,
     level: str,
-    *,
-    is_testable: bool,
+    tests: int,
 ) -> _Measured:
+    """Measure a phase; `tests` is how many phases are tested, 0 if no test can show anything."""
     base, new = sides
     values = base.values(id_, level), new.values(id_, level)
     middles = centers(*values, level)
@@ -118,9 +132,22 @@ def _measure(
         id=id_,
         base=_side(base, id_, middles[0]),
         new=_side(new, id_, middles[1]),
-        p=p_value(*values) if is_testable else None,
+        p=p_value(*_tested(sides, id_, level, tests)) if tests else None,
+        is_of_launches=level == "launch",
         spread=find_spread(*runs),
     )
+
+
+def _tested(
+    sides: tuple[KernelSide, KernelSide], id_: PhaseId, level: str, tests: int
+) -> tuple[Floats, Floats]:
+    """Return the values to test: a few cold launches would hide that all others are slower."""
+    base, new = sides
+    if level == "launch":
+        warm = base.warm_values(id_, level), new.warm_values(id_, level)
+        if are_enough((len(warm[0]), len(warm[1])), tests):
+            return warm
+    return base.values(id_, level), new.values(id_, level)
 
 
 def _side(side: KernelSide, id_: PhaseId, middle: float) -> PhaseSide:
@@ -144,7 +171,9 @@ def _judge(one: _Measured, p: float | None, noise: float | None, conditions: Con
     exceeded.sort(key=lambda rule: not rule.is_failing)
     status = Status.SAME
     if exceeded:
-        doubt = _below(one, floor, noise) or _unproven(p, conditions)
+        doubt = _below(one, floor, noise)
+        if not doubt and not conditions.is_modelled:
+            doubt = _unproven(one, p)
         status = doubt or _direction(one, exceeded[0])
     if status is Status.TOO_FEW and not (exceeded[0].is_failing and one.change > 0):
         status = Status.UNPROVEN
@@ -172,11 +201,14 @@ def _below(one: _Measured, floor: float, noise: float | None) -> Status | None:
     return None
 
 
-def _unproven(p: float | None, conditions: Conditions) -> Status | None:
-    """Return what chance explains of a change."""
-    if p is None:
-        return None if conditions.is_modelled else Status.TOO_FEW
-    return Status.UNPROVEN if p > SIGNIFICANCE else None
+def _unproven(one: _Measured, p: float | None) -> Status | None:
+    """Return what chance explains of a change.
+
+    Workgroups may have unequal amounts of work: that hides from ranks what all of them lost.
+    """
+    if p is not None and p <= SIGNIFICANCE:
+        return None
+    return Status.UNPROVEN if p is not None and one.is_of_launches else Status.TOO_FEW
 
 
 def _direction(one: _Measured, rule: Rule) -> Status:

@@ -38,8 +38,11 @@ def p_value(one: Floats, other: Floats) -> float:
 
 def can_show(sizes: tuple[int, int], tests: int) -> bool:
     """Tell whether samples of these sizes can be found to differ at all, in so many tests."""
-    if min(sizes) < LEAST_UNITS:
-        return False
+    return min(sizes) >= LEAST_UNITS and are_enough(sizes, tests)
+
+
+def are_enough(sizes: tuple[int, int], tests: int) -> bool:
+    """Tell whether any ranks are too uneven for chance, in so many tests."""
     one, other = sizes
     arrangements = lgamma(one + other + 1) - lgamma(one + 1) - lgamma(other + 1)
     return arrangements >= log(2 * max(tests, 1) / SIGNIFICANCE)

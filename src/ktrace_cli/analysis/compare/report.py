@@ -165,8 +165,9 @@ def _shown(rows: Sequence[Row], top: int) -> Sequence[Row]:
 
 
 def _compared(kernel: KernelComparison) -> str:
-    what = "launches" if kernel.level == "launch" else f"{kernel.level}s"
-    sizes = f"{kernel.base_sampled:,} {what} with {kernel.new_sampled:,}"
+    many = "launches" if kernel.level == "launch" else ""
+    base = counted(kernel.base_sampled, kernel.level, many)
+    sizes = f"{base} with {kernel.new_sampled:,}"
     is_drawn = kernel.base_sampled < kernel.base_units or kernel.new_sampled < kernel.new_units
     drawn = f", drawn from {kernel.base_units:,} and {kernel.new_units:,}" if is_drawn else ""
     if kernel.level == "launch":

@@ -46,6 +46,12 @@ class Difference(str, Enum):
 ALLOWABLE = (Difference.TARGET, Difference.SHAPE, Difference.EVENTS, Difference.KERNELS)
 
 
+def named(name: str) -> str:
+    """Return a name in backticks, on one line, with no others in it: texts are split at them."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return f"`{shown.replace('`', chr(39))}`"
+
+
 @dataclass(frozen=True)
 class Reason:
     """A difference between the sides that makes a verdict wrong or impossible."""

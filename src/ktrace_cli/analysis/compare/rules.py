@@ -116,6 +116,9 @@ def _parse(text: str, unit: str) -> Rule:
     found = [match for one in limits.split(",") if (match := _LIMIT.fullmatch(one))]
     if not sign or not pattern.strip() or len(found) != len(limits.split(",")):
         raise _unreadable(text, "wanted a phase, `>`, and a limit such as `5%` or `2us`")
+    percents = [match for match in found if match[2] == "%"]
+    if len(percents) > 1 or len(found) - len(percents) > 1:
+        raise _unreadable(text, "it has two limits of one kind, where all must be exceeded")
     percent = time = 0.0
     for match in found:
         if match[2] == "%":

@@ -60,6 +60,11 @@ class KernelSide:
         """Return a phase's time per wave in each sampled unit."""
         return joined([profile.values(phase, level) for profile in self.profiles])
 
+    def warm_values(self, phase: PhaseId, level: str) -> Floats:
+        """Return the same without each run's first unit, which may be cold, if it has others."""
+        parts = [profile.values(phase, level) for profile in self.profiles]
+        return joined([values[1:] if len(values) > 1 else values for values in parts])
+
     def values_by_run(self, phase: PhaseId, level: str) -> list[Floats]:
         """Return the same for each run that has any."""
         runs: dict[int, list[Floats]] = {}

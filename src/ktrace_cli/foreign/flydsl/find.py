@@ -17,7 +17,7 @@ from ktrace_cli.foreign.flydsl.layout import (
     Layout,
     all_partitions,
     bare_layout,
-    has_only_counters,
+    count_strays,
     header_slots,
     prefix_layout,
     read_counters,
@@ -33,6 +33,7 @@ from ktrace_cli.trace_file.mapping import Bytes
 from ktrace_cli.units import counted, format_bytes
 
 _HZ = 100_000_000
+_FEW_STRAYS = 4
 _LOOKED_AT = 4096
 _STOP, _START = 4, 3
 _NO_CYCLES = "FlyDSL records the 100 MHz reference clock only, not the core clock"
@@ -47,13 +48,21 @@ class Guess:
     """How many of the regions looked at could be waves."""
     others: int
     """How many are neither that nor empty."""
-    has_counters: bool
+    strays: int
+    """How many words are where counters leave nothing but 0."""
 
     @property
     def is_certain(self) -> bool:
         """Whether all that was looked at fits, and something was there."""
-        is_front_known = self.has_counters or self.layout.partitions == 0
-        return is_front_known and self.waves > 0 and self.others == 0
+        is_cut = self.layout.partitions == 0 and self.layout.slots % REGION_SLOTS != 0
+        return self.strays == 0 and self.waves > 0 and self.others == 0 and not is_cut
+
+    @property
+    def likelihood(self) -> tuple[bool, bool, int, bool]:
+        """What says most that it is so comes first."""
+        has_counters = self.layout.partitions > 0
+        has_front = has_counters and self.strays <= _FEW_STRAYS
+        return self.is_certain, has_front, self.waves, not has_counters
 
 
 def guess_layout(data: Bytes | memoryview, size: int = 0) -> Guess:
@@ -74,9 +83,9 @@ def guess_layout(data: Bytes | memoryview, size: int = 0) -> Guess:
         candidates = [whole, *candidates, *others]
     guesses = [_judge(data, layout) for layout in candidates if layout.slots > 0]
     if not guesses:
-        return Guess(bare_layout(len(data)), 0, 0, has_counters=False)
+        return Guess(bare_layout(len(data)), 0, 0, 0)
     # The first of equals: a whole buffer.
-    return max(guesses, key=lambda guess: (guess.is_certain, guess.has_counters, guess.waves))
+    return max(guesses, key=lambda guess: guess.likelihood)
 
 
 def _of_size(size: int, there: int) -> Layout:
@@ -89,18 +98,18 @@ def _judge(data: Bytes | memoryview, layout: Layout) -> Guess:
     regions = Regions(data, layout)
     if layout.partitions:
         front = data[: layout.header_slots * SLOT]
-        has_counters = has_only_counters(front, layout)
+        strays = count_strays(front, layout)
         _, cursors = read_counters(front, layout)
         numbers = np.arange(min(layout.regions, _LOOKED_AT))
         numbers = numbers[numbers // layout.partitions < cursors[numbers % layout.partitions]]
     else:
-        has_counters = False
+        strays = 0
         numbers = np.arange(min(layout.regions, _LOOKED_AT))
     is_wave = look_like_waves(regions, numbers)
     headers = regions.headers[numbers]
     is_empty = headers.view(f"V{SLOT}") == np.void(bytes(SLOT))
     others = int(np.count_nonzero(~is_wave & ~is_empty))
-    return Guess(layout, int(np.count_nonzero(is_wave)), others, has_counters)
+    return Guess(layout, int(np.count_nonzero(is_wave)), others, strays)
 
 
 def find_flydsl(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ...]]:
@@ -136,7 +145,7 @@ def find_flydsl(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ..
         naming=naming,
         lines=None,
         tick_ns=TICK_NS,
-        base=TimeBase(no_cycles=_NO_CYCLES),
+        base=TimeBase("the 100 MHz clock of the GPU", no_cycles=_NO_CYCLES),
         losses=losses,
         data=data if not isinstance(data, memoryview) else b"",
     )

@@ -123,12 +123,12 @@ def read_counters(data: bytes | memoryview, layout: Layout) -> tuple[int, Ints]:
     return int(words[_LAUNCHES_AT // 4]), words[stride::stride].astype(np.int64)
 
 
-def has_only_counters(data: bytes | memoryview, layout: Layout) -> bool:
-    """Tell whether all in front of the first region is 0 but the counters."""
+def count_strays(data: bytes | memoryview, layout: Layout) -> int:
+    """Count words in front of the first region that should be 0, and are not."""
     words = np.frombuffer(data, "<u4", layout.header_slots * SLOT // 4).copy()
     words[_LAUNCHES_AT // 4] = 0
     words[_CURSOR_STRIDE // 4 :: _CURSOR_STRIDE // 4] = 0
-    return not words.any()
+    return int(np.count_nonzero(words))
 
 
 def _with(partitions: int, slots: int) -> Layout:
