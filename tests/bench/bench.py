@@ -37,6 +37,7 @@ FULL_EVENTS = 9_000_000
 LEAST_CSV_RATE = 1.0
 MOST_MEMORY_MIB = 1024
 MOST_OF_BARE = 1.3
+LEAST_OF_FLYDSL = 20  # times its rate
 PEER_EVENTS = 1_000_000
 
 
@@ -188,10 +189,24 @@ def peers(table: Table, rates: dict[str, float]) -> None:
         rate = events / sum(times.values()) / 1e6
         parts = ", ".join(f"{what} {events / s / 1e6:.2f}" for what, s in times.items())
         table.row(title, f"{rate:,.3f} M/s", f"ktrace: {ours / rate:,.0f} x  ({parts})")
+        if peer == "flydsl":
+            same_buffer(table, rate)
         if summarize is not None:
             whole = events / (times["decode_records"] + summarize) / 1e6
             ratio = rates["summary"] / whole
             table.row("FlyDSL: buffer to summary", f"{whole:,.3f} M/s", f"ktrace: {ratio:,.0f} x")
+
+
+def same_buffer(table: Table, rate: float) -> None:
+    """Let ktrace decode FlyDSL's own buffer of the same events, where FlyDSL takes `rate` M/s."""
+    command = [sys.executable, ROOT / "tests/bench/peers.py", "ktrace", str(PEER_EVENTS)]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
+    events, seconds, _ = done.stdout.split(" ", 2)
+    ours = int(events) / float(seconds) / 1e6
+    note = f"{ours:,.2f} M/s"
+    table.at_least(
+        "ktrace: FlyDSL's buffer to .pftrace.gz", ours / rate, LEAST_OF_FLYDSL, "x", note
+    )
 
 
 def starting(table: Table, repeat: int) -> None:

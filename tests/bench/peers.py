@@ -1,14 +1,17 @@
 """What other tools need for the same events: `python tests/bench/peers.py PEER --waves N EVENTS`.
 
-PEER is `flydsl` (its decoder and its Perfetto encoder, as its `collect` runs them) or `builder`
-(the perfetto package's TraceProtoBuilder). EVENTS is what the recording of support.make_recording
+PEER is `flydsl` (its decoder and its Perfetto encoder, as its `collect` runs them), `ktrace` (what
+`ktrace decode --from flydsl` does with the same buffer) or `builder` (the perfetto package's
+TraceProtoBuilder). EVENTS is what the recording of support.make_recording
 was made with; of its waves the first N are taken. Prints `<events> <CPU seconds> <what>` for each
 step.
 """
 
 import argparse
 import gzip
+import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +24,9 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from ktrace_cli.export.formats import choose_target  # noqa: E402
+from ktrace_cli.export.write import Looks, write_timeline  # noqa: E402
+from ktrace_cli.foreign.source import Source, Tool, read_foreign  # noqa: E402
 from ktrace_cli.trace_file import layout  # noqa: E402
 from ktrace_cli.trace_file.layout import Kind  # noqa: E402
 from support.foreign.flydsl_peer import load_flydsl  # noqa: E402
@@ -151,6 +157,26 @@ def run_flydsl(events: Events) -> None:
     timed("summarize", events, lambda: encoder.summarize(records, names))
 
 
+def run_ktrace(events: Events) -> None:
+    """Decode FlyDSL's buffer as `ktrace decode` does, without the start of a process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "buffer.bin"
+        path.write_bytes(flydsl_buffer(events))
+        (path.with_name("buffer.bin.names.json")).write_text(
+            json.dumps({name_of(number): number for number in range(32)})
+        )
+        target = choose_target(path, path.with_suffix(".pftrace.gz"), None, may_replace=True)
+        source = Source(Tool.FLYDSL)
+
+        def decode() -> int:
+            timeline = read_foreign(path, Tool.FLYDSL, source).timeline
+            write_timeline(timeline, target, Looks())
+            return int(timeline.waves["words"].sum())
+
+        decode()  # libraries are loaded by the first one
+        timed("buffer to .pftrace.gz", events, decode)
+
+
 def run_builder(events: Events) -> None:
     """Encode events one by one, as a script would that has decoded them already."""
     from perfetto.trace_builder.proto_builder import TraceProtoBuilder
@@ -189,12 +215,13 @@ def timed(what: str, events: Events, work: Callable[[], Any]) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("peer", choices=["flydsl", "builder"])
+    parser.add_argument("peer", choices=["flydsl", "ktrace", "builder"])
     parser.add_argument("--waves", type=int, default=1_024)
     parser.add_argument("events", type=int)
     options = parser.parse_args()
     events = read_events(options.events, options.waves)
-    {"flydsl": run_flydsl, "builder": run_builder}[options.peer](events)
+    runs = {"flydsl": run_flydsl, "ktrace": run_ktrace, "builder": run_builder}
+    runs[options.peer](events)
 
 
 if __name__ == "__main__":

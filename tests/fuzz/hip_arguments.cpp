@@ -75,12 +75,11 @@ void Draw::forget_freed() {
     size_t size = 0;
     return hipMemPtrGetInfo(pointer, &size) != hipSuccess;
   };
-  const auto gone =
-      std::stable_partition(pointers.begin(), pointers.end(), [&](void* p) { return !is_gone(p); });
-  for (auto pointer = gone; pointer != pointers.end(); ++pointer) {
-    keep(stale, *pointer, m_random);
+  std::vector<void*> alive;
+  for (void* pointer : pointers) {
+    is_gone(pointer) ? keep(stale, pointer, m_random) : alive.push_back(pointer);
   }
-  pointers.erase(gone, pointers.end());
+  pointers = std::move(alive);
 }
 
 void* Draw::pick_handle(std::vector<void*>& pool) {
@@ -88,8 +87,8 @@ void* Draw::pick_handle(std::vector<void*>& pool) {
   if (pool.empty() || m_random.one_in(6)) {
     return reinterpret_cast<void*>(m_random.pick(odd));
   }
-  return m_random.one_in(40) ? m_random.pick(m_random.pick(m_handles).empty() ? pool : pool)
-                             : m_random.pick(pool);
+  std::vector<void*>& other = m_random.pick(m_handles);  // of another kind
+  return m_random.pick(m_random.one_in(40) && !other.empty() ? other : pool);
 }
 
 void* Draw::draw_pointer(const char* name) {

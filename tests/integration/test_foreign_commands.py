@@ -1,6 +1,7 @@
 """Every command that reads a recording reads other tracers' buffers, and says what it assumes."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from ktrace_cli.errors import KtraceError
 from support.foreign.flydsl_buffer import MARK, POP, PUSH, U64, FlyWave, bare_buffer, whole_buffer
 from support.foreign.quack_buffer import BEGIN, END, QuackWarp, quack_buffer
 from support.foreign.tileops_buffer import tileops_buffer
+from support.ktrace_command import run_ktrace
 from support.timelines import builder
 
 T = 10**12
@@ -190,7 +192,29 @@ def test_what_is_lost_fails_a_strict_reading(tmp_path: Path) -> None:
     assert "45 words did not fit their wave's region" in done.stderr
 
 
+def test_names_that_are_given_for_a_recording_are_not_ignored_silently(tmp_path: Path) -> None:
+    recording = tmp_path / "r.bin"
+    builder()[0].write(recording)
+
+    done = ktrace("summary", recording, "--from", "flydsl")
+
+    assert "r.bin is a recording of ktrace" in done.stderr
+
+
 def test_a_missing_file_is_said_as_ever(tmp_path: Path) -> None:
     done = ktrace("decode", tmp_path / "no.bin", "--from", "flydsl")
 
     assert f"cannot read {tmp_path / 'no.bin'}" in refusal(done)[1]
+
+
+def test_decode_prints_what_the_page_shows(tmp_path: Path) -> None:
+    waves = {(0, number): wave(number) for number in range(16)}
+    (tmp_path / "gemm.buffer").write_bytes(whole_buffer(1 << 20, waves, {0: 16}))
+    (tmp_path / "names.json").write_text(json.dumps(NAMES))
+    page = Path(__file__).parents[2] / "docs" / "reference" / "foreign.md"
+    lines = [line[4:] for line in page.read_text().splitlines() if line.startswith("    ")]
+
+    done = run_ktrace(tmp_path, *shlex.split(lines[0])[2:])
+
+    assert lines[0].startswith("$ ktrace decode")
+    assert done.stderr.splitlines() == lines[1:]

@@ -14,6 +14,8 @@ from ktrace_cli.app import SUBCOMMANDS, load_subcommand
 from ktrace_cli.launch.placeholders import PER_PROCESS, facts_of_run
 from ktrace_cli.trace_file.layout import Mode
 from ktrace_cli.trace_file.reader import read_recording
+from support.asm_kernel import AsmKernel
+from support.compile_kernel import any_compiler
 from support.ktrace_command import ROOT, Ktrace, gemm, said, saxpy
 
 
@@ -205,6 +207,32 @@ def test_there_are_as_many_software_devices_as_asked_for(ktrace: Ktrace) -> None
     result = ktrace("run", "--soft-devices", "3", "--", sys.executable, "-c", code)
 
     assert result.stdout == "0 3\n"
+
+
+def test_kernels_are_checked_if_that_is_asked_for(ktrace: Ktrace) -> None:
+    forgets_to_wait = AsmKernel(
+        "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  s_add_u32 s6, s4, 1\n  s_waitcnt lgkmcnt(0)"
+    )
+    code_object = any_compiler("gfx942").assemble(forgets_to_wait.source("gfx942"), "-g")
+    code = (
+        f"import sys, ctypes; sys.path.append({str(ROOT / 'tests')!r})\n"
+        "from support.hip import Hip; hip = Hip('libamdhip64.so.7')\n"
+        f"kernel = hip.function({str(code_object)!r}, 'test_kernel')\n"
+        "argument = ctypes.c_uint64(); values = (ctypes.c_void_p * 1)(ctypes.addressof(argument))\n"
+        "launch = hip.library.hipModuleLaunchKernel\n"
+        "hip.check(launch(kernel, 1, 1, 1, 64, 1, 1, 0, None, values, None))\n"
+        "hip.check(hip.library.hipDeviceSynchronize())"
+    )
+
+    silent = ktrace("run", "--device", "soft", "--", sys.executable, "-c", code)
+    checked = ktrace("run", "--device", "soft", "--soft-check", "--", sys.executable, "-c", code)
+
+    assert "check" not in silent.stderr
+    assert (
+        "ktrace: check: kernel `test_kernel`, workgroup (0, 0, 0), wave 0, pc +0x8 [80068104"
+        " s_add_u32] at kernel.s:9: reads s4 without an s_waitcnt lgkmcnt for what loads it at"
+        " +0x0 (kernel.s:8)"
+    ) in checked.stderr.splitlines()
 
 
 def test_options_of_the_software_device_need_it(ktrace: Ktrace, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`ktrace diff`: its verdict, and when there is none."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -285,6 +286,23 @@ def test_a_cold_first_launch_hides_no_regression(tmp_path: Path) -> None:
     assert row(shown, "inner")[-1] == "0.003"
 
 
+def test_a_phase_that_few_launches_have_is_compared_in_these(tmp_path: Path) -> None:
+    def record(name: str, scale: float) -> Path:
+        made, kernel = begin_recording(HARDWARE)
+        for number in range(16):
+            times = {INNER: 4 * US, **({OUTER: 2 * US} if number % 2 else {})}
+            part = Run(seed=number, noise=0.01, launches=1, times=times, scale={OUTER: scale})
+            fill(made, kernel, part)
+        return made.write(tmp_path / name)
+
+    base = record("base.bin", 1.0)
+
+    status, line = verdict(base, record("new.bin", 2.0), "--fail-on", "outer>5%")
+
+    assert status == 3
+    assert line.startswith("REGRESSED: 1 of 4 phases became slower than allowed: `outer` of `gemm`")
+
+
 def test_a_difference_that_chance_makes_is_no_regression(tmp_path: Path) -> None:
     wild = [
         record_run(
@@ -349,3 +367,14 @@ def test_the_largest_change_of_a_waves_own_time_comes_first(tmp_path: Path) -> N
     assert shown[0].endswith("first of all `tile` of `gemm` +60.0 % (1 us -> 1.60 us per wave)")
     names = [line.split()[0] for line in shown if line.startswith(" ") and "%" in line]
     assert names == ["tile", "outer", "(launch)", "(wave)", "inner"]
+
+
+def test_that_a_file_cannot_be_read_is_no_usage_error(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # what root is never told
+
+    assert ktrace("diff", base, base).exit_code == 0
+    assert ktrace("diff", "--base", base, "--new", base).exit_code == 0
+    assert ktrace("baseline", base, "-o", tmp_path / "base.json").exit_code == 0
+    assert ktrace("report", base, "--baseline", base, "-o", tmp_path / "site").exit_code == 0

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ktrace_cli.errors import KtraceError, UsageError
-from ktrace_cli.foreign.names_file import SideCar, read_side_cars
+from ktrace_cli.foreign.names_file import read_side_cars
 from ktrace_cli.foreign.pickled import NotPlainError, dicts_in
 from ktrace_cli.foreign.shape import Shape, parse_shape
+from ktrace_cli.foreign.side_car import SideCar
 
 IR = """module attributes {fly_ktrace.event_names = {k_tile = 2 : i32, "main loop" = 1 : i32},
   fly_ktrace.chip = "gfx942", fly_ktrace.partitions = 64 : i32} {}"""

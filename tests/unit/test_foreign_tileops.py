@@ -179,6 +179,24 @@ def test_an_array_of_numpy_tells_its_shape(tmp_path: Path) -> None:
     assert len(found.slices) == 8
 
 
+def test_an_array_that_is_cut_is_not_taken_for_a_buffer(tmp_path: Path) -> None:
+    raw = np.frombuffer(tileops_buffer([block(), block()], 16), "<i8").reshape(2, 2, 34)
+    file = io.BytesIO()
+    np.save(file, raw)
+
+    assert told_apart(tmp_path, file.getvalue()[:-16]) is None
+
+
+def test_bytes_of_an_array_tell_no_shape(tmp_path: Path) -> None:
+    raw = np.frombuffer(tileops_buffer([block()], 8), "u1").reshape(2, 2, -1)
+    file = io.BytesIO()
+    np.save(file, raw)
+
+    found = read(tmp_path, file.getvalue(), Tool.TILEOPS, NAMES, Shape(capacity=8)).timeline
+
+    assert len(found.slices) == 4
+
+
 def test_a_shape_that_nothing_tells_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
         read(tmp_path, bytes(160), Tool.TILEOPS)

@@ -42,8 +42,8 @@ def test_options_become_variables_and_empty_ones_do_not() -> None:
         output=Path("/out/%rank%.bin"), kernels=("gemm*", "/attn/"), words="256",
         kernel_include=("a", "b"), kernel_exclude=("c", "d"), kernel_iterations="1,3-4",
         periods="0:1:2", mode="claim", full="ring", on_full="wait", on_full_ms="9", hang_ms="5",
-        log_level="info", soft_arch="gfx950", soft_devices="2", memory="65536", blocks="0",
-        waves="1", xcc="2",
+        log_level="info", soft_arch="gfx950", soft_devices="2", soft_check="1", memory="65536",
+        blocks="0", waves="1", xcc="2",
     )  # fmt: skip
 
     environment = traced_environment(options, SESSION, "1.2.3", software_device=False)
@@ -68,6 +68,7 @@ def test_options_become_variables_and_empty_ones_do_not() -> None:
         "KTRACE_LOG_LEVEL": "info",
         "KTRACE_SOFT_ARCH": "gfx950",
         "KTRACE_SOFT_DEVICES": "2",
+        "KTRACE_SOFT_CHECK": "1",
         "KTRACE_MEMORY": "65536",
         "KTRACE_BLOCKS": "0",
         "KTRACE_WAVES": "1",

@@ -11,6 +11,8 @@ from ktrace_cli.errors import UsageError
 from ktrace_cli.launch.jobs import read_jobs
 from ktrace_cli.launch.options import RunOptions, combined, option_of
 
+FLAGS = ("force", "soft_check")
+
 
 def jobs(folder: Path, text: str, name: str = "input.yaml") -> list[RunOptions]:
     (folder / name).write_text(text)
@@ -30,7 +32,7 @@ def refused(folder: Path, text: str, name: str = "input.yaml") -> tuple[str, str
 
 def test_every_option_can_be_given(tmp_path: Path) -> None:
     text = "jobs:\n- " + "\n  ".join(
-        f"{field.name}: {'true' if field.name == 'force' else f'v {number}'}"
+        f"{field.name}: {'true' if field.name in FLAGS else f'v {number}'}"
         for number, field in enumerate(fields(RunOptions))
     )
 
@@ -38,7 +40,7 @@ def test_every_option_can_be_given(tmp_path: Path) -> None:
 
     for number, field in enumerate(fields(RunOptions)):
         value = getattr(job, field.name)
-        expected = "yes" if field.name == "force" else f"v {number}"
+        expected = "yes" if field.name in FLAGS else f"v {number}"
         assert value == ((expected,) if field.default == () else expected), field.name
 
 
@@ -127,6 +129,7 @@ def test_an_unknown_key_is_an_error_that_suggests_the_right_one(
         ("{kernel_iteration_range: [1, {a: b}]}",
          "`kernel_iteration_range` is a group of keys, wanted numbers and ranges"),
         ("{force: maybe}", "`force` is 'maybe', wanted yes or no"),
+        ("{soft_check: maybe}", "`soft_check` is 'maybe', wanted yes or no"),
         ("{force: [yes]}", "`force` is a list, wanted yes or no"),
         ("words", "it is the text 'words', wanted options such as `output_file: run.bin`"),
         ("[words]", "it is a list, wanted options such as `output_file: run.bin`"),

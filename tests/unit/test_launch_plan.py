@@ -37,7 +37,7 @@ def test_every_option_reaches_the_interposer() -> None:
     made = plan(
         output_file="run_%rank%.bin", output_directory="out/%tag%",
         output_format=("bin", "pftrace"), force="yes", device="soft", arch="gfx950",
-        soft_devices="02", kernel=("gemm*", "/a/"),
+        soft_devices="02", soft_check="yes", kernel=("gemm*", "/a/"),
         kernel_include_regex=("b", "c"), kernel_exclude_regex=("d",),
         kernel_iteration_range=("[1,[3-4]]",), collection_period=("5:1:3",),
         collection_period_unit="msec", blocks="0:8:2", waves="0,4-7", xcc="1", memory="512M",
@@ -52,7 +52,7 @@ def test_every_option_reaches_the_interposer() -> None:
             kernel_exclude=("d",), kernel_iterations="1,3-4", periods="5000000:1000000:3",
             blocks="0:8:2", waves="0,4-7", xcc="1", mode="direct", full="saturate", on_full="wait",
             on_full_ms="50", hang_ms="1500", log_level="trace", soft_arch="gfx950",
-            soft_devices="2",
+            soft_devices="2", soft_check="1",
         ),
         device=DeviceChoice.SOFT,
         decodes=True,
@@ -159,6 +159,7 @@ def test_the_software_devices_options_need_it() -> None:
     for given, option in (
         (RunOptions(arch="gfx950"), "--arch gfx950"),
         (RunOptions(soft_devices="2"), "--soft-devices 2"),
+        (RunOptions(soft_check="yes"), "--soft-check"),
     ):
         check_device(given, software=True)
         with pytest.raises(UsageError) as problem:

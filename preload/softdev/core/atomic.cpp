@@ -1,8 +1,10 @@
 // Read-modify-write operations: one function for every width and place.
 #include "core/atomic.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "core/half_float.hpp"
 
@@ -35,7 +37,7 @@ uint16_t add_bfloat(uint32_t a, uint32_t b) {
 }
 
 template <typename T, typename Signed>
-T integer_result(unsigned op, T old, T data, T compare) {
+[[gnu::always_inline]] inline T integer_result(unsigned op, T old, T data, T compare) {
   const auto old_signed = static_cast<Signed>(old), data_signed = static_cast<Signed>(data);
   switch (static_cast<AtomicOp>(op)) {
     case AtomicOp::swap:
@@ -75,7 +77,7 @@ T integer_result(unsigned op, T old, T data, T compare) {
   }
 }
 
-uint32_t result32(AtomicOp op, uint32_t old, uint32_t data, uint32_t compare) {
+[[gnu::always_inline]] inline uint32_t result32(AtomicOp op, uint32_t old, uint32_t data, uint32_t compare) {
   const float a = bit_cast<float>(old), b = bit_cast<float>(data);
   switch (op) {
     case AtomicOp::add_f32:
@@ -95,7 +97,7 @@ uint32_t result32(AtomicOp op, uint32_t old, uint32_t data, uint32_t compare) {
   }
 }
 
-uint64_t result64(AtomicOp op, uint64_t old, uint64_t data, uint64_t compare) {
+[[gnu::always_inline]] inline uint64_t result64(AtomicOp op, uint64_t old, uint64_t data, uint64_t compare) {
   const double a = bit_cast<double>(old), b = bit_cast<double>(data);
   switch (op) {
     case AtomicOp::add_f64:
@@ -111,21 +113,71 @@ uint64_t result64(AtomicOp op, uint64_t old, uint64_t data, uint64_t compare) {
   }
 }
 
-}  // namespace
+[[gnu::always_inline]] inline uint32_t perform32(AtomicOp op, uint8_t* memory, uint32_t data,
+                                                 uint32_t compare) {
+  uint32_t old;
+  std::memcpy(&old, memory, sizeof old);
+  const uint32_t result = result32(op, old, data, compare);
+  std::memcpy(memory, &result, sizeof result);
+  return old;
+}
 
-uint64_t perform_atomic(AtomicOp op, uint8_t* memory, uint64_t data, uint64_t compare) {
-  if (atomic_dwords(op) == 1) {
-    uint32_t old;
-    std::memcpy(&old, memory, sizeof old);
-    const uint32_t result = result32(op, old, static_cast<uint32_t>(data), static_cast<uint32_t>(compare));
-    std::memcpy(memory, &result, sizeof result);
-    return old;
-  }
+[[gnu::always_inline]] inline uint64_t perform64(AtomicOp op, uint8_t* memory, uint64_t data,
+                                                 uint64_t compare) {
   uint64_t old;
   std::memcpy(&old, memory, sizeof old);
   const uint64_t result = result64(op, old, data, compare);
   std::memcpy(memory, &result, sizeof result);
   return old;
+}
+
+uint64_t pair_of(const uint32_t* rows, unsigned lane) {
+  return rows[lane] | uint64_t{rows[lanes + lane]} << 32;
+}
+
+// With the operation known, its loop has no switch in it.
+template <unsigned number>
+void perform_lanes(const AtomicRows& rows) {
+  constexpr auto op = static_cast<AtomicOp>(number);
+  for (uint64_t left = rows.exec; left; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(__builtin_ctzll(left));
+    auto* memory = reinterpret_cast<uint8_t*>(rows.addresses[lane]);
+    if constexpr (atomic_dwords(op) == 1) {
+      const uint32_t old = perform32(op, memory, rows.data[lane], has_compare(op) ? rows.compare[lane] : 0);
+      if (rows.result) {
+        rows.result[lane] = old;
+      }
+    } else {
+      const uint64_t compare = has_compare(op) ? pair_of(rows.compare, lane) : 0;
+      const uint64_t old = perform64(op, memory, pair_of(rows.data, lane), compare);
+      if (rows.result) {
+        rows.result[lane] = static_cast<uint32_t>(old);
+        rows.result[lanes + lane] = static_cast<uint32_t>(old >> 32);
+      }
+    }
+  }
+}
+
+using PerformLanes = void (*)(const AtomicRows&);
+constexpr unsigned first_op = 64, last_op = 164;
+
+template <size_t... numbers>
+constexpr std::array<PerformLanes, sizeof...(numbers)> table_of(std::index_sequence<numbers...>) {
+  return {perform_lanes<first_op + numbers>...};
+}
+constexpr auto perform_by_op = table_of(std::make_index_sequence<last_op - first_op + 1>());
+
+}  // namespace
+
+uint64_t perform_atomic(AtomicOp op, uint8_t* memory, uint64_t data, uint64_t compare) {
+  if (atomic_dwords(op) == 1) {
+    return perform32(op, memory, static_cast<uint32_t>(data), static_cast<uint32_t>(compare));
+  }
+  return perform64(op, memory, data, compare);
+}
+
+void perform_atomics(AtomicOp op, const AtomicRows& rows) {
+  perform_by_op[static_cast<unsigned>(op) - first_op](rows);
 }
 
 }  // namespace ktrace::softdev

@@ -50,6 +50,10 @@ constexpr bool is_compare(AtomicOp op) {
   return op == AtomicOp::cmpswap || op == static_cast<AtomicOp>(97) || op == AtomicOp::cmpswap_f32 ||
          op == AtomicOp::cmpswap_f64;
 }
+// Operations with a second operand: what is expected, LDS's mask, or the value that wrap adds.
+constexpr bool has_compare(AtomicOp op) {
+  return is_compare(op) || op == AtomicOp::mskor || op == AtomicOp::mskor_x2 || op == AtomicOp::wrap;
+}
 constexpr unsigned atomic_dwords(AtomicOp op) {
   const unsigned number = static_cast<unsigned>(op);
   const bool f64 = op == AtomicOp::add_f64 || op == AtomicOp::min_f64 || op == AtomicOp::max_f64;
@@ -60,5 +64,16 @@ constexpr unsigned atomic_dwords(AtomicOp op) {
 // a compare-and-swap, or the mask of mskor. The interpreter has one thread, but the host may look at the same
 // memory at the same time: naturally aligned accesses are single ones.
 uint64_t perform_atomic(AtomicOp op, uint8_t* memory, uint64_t data, uint64_t compare);
+
+// One atomic of every active lane, lowest first. Rows of 64 dwords, two for 64-bit operations; `result` may
+// be null, or overlap the others.
+struct AtomicRows {
+  uint64_t exec;
+  const uint64_t* addresses;
+  const uint32_t* data;
+  const uint32_t* compare;
+  uint32_t* result;
+};
+void perform_atomics(AtomicOp op, const AtomicRows& rows);
 
 }  // namespace ktrace::softdev

@@ -31,8 +31,10 @@ std::string name_of(unsigned code) {
 
 std::string offset_of(const Wave& wave, uint64_t pc) {
   char text[32];
-  std::snprintf(text, sizeof text, "+0x%" PRIx64, pc - wave.dispatch->dispatch.kernel->entry);
-  return text;
+  const Dispatch& dispatch = wave.dispatch->dispatch;
+  std::snprintf(text, sizeof text, "+0x%" PRIx64, pc - dispatch.kernel->entry);
+  const std::string source = dispatch.code_object->source_of(pc);
+  return source.empty() ? text : text + (" (" + source + ")");
 }
 
 // Wait states that LLVM's GCNHazardRecognizer keeps between a matrix instruction and a read of its result.

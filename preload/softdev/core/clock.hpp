@@ -21,6 +21,11 @@ enum class Unit : uint8_t { none, salu, valu, matrix, smem, lds, vmem };
 class Turns {
  public:
   static constexpr uint64_t cycles = clock_model::issue;
+  // For the usual case: a branch on the answer costs less than to compute the first free turn.
+  bool is_free(uint64_t turn) const {
+    const uint64_t place = turn - m_base;
+    return place < 64 && (m_busy >> place & 1) == 0;
+  }
   // The first turn from `turn` on in which the unit is free.
   uint64_t first_free(uint64_t turn) const {
     if (turn >= m_base + 64) {

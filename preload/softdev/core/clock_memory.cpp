@@ -97,6 +97,16 @@ class LaneWalk {
   unsigned m_most = 0;
 };
 
+// All lanes, each next to the one before.
+unsigned walk_consecutive(Walk& walk, uint64_t begin, unsigned size) {
+  const uint64_t last = line_of(begin + uint64_t{lanes} * size - 1);
+  for (uint64_t line = line_of(begin); line <= last; ++line) {
+    walk.touch(line);
+  }
+  constexpr auto line_bytes = static_cast<unsigned>(clock_model::line);
+  return std::min(lanes, line_bytes / size);
+}
+
 unsigned walk_access(Walk& walk, const Footprint& footprint) {
   LaneWalk lanes_walk(walk, footprint);
   if (footprint.exec == ~uint64_t{0} && is_consecutive(footprint.addresses, footprint.size, lanes)) {
@@ -139,12 +149,8 @@ uint64_t latency_of(Traffic traffic, uint64_t load_latency, unsigned sharing) {
   return load_latency;
 }
 
-}  // namespace
-
-void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffic) {
+void finish_walk(Wave& wave, const Walk& walk, unsigned sharing, Traffic traffic) {
   CuClock& cu = *wave.clock;
-  Walk walk(cu, traffic);
-  const unsigned sharing = walk_access(walk, footprint);
   const uint64_t busy = occupy_l1(wave, walk.lines());
   const uint64_t asked = wave.time + busy;
   uint64_t ready = asked + latency_of(traffic, walk.latency(), sharing);
@@ -152,6 +158,20 @@ void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffi
     ready += cu.xcd->memory.serve(asked, walk.missing() * clock_model::line) - asked;
   }
   push_vector(wave, ready, busy);
+}
+
+}  // namespace
+
+void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffic) {
+  Walk walk(*wave.clock, traffic);
+  const unsigned sharing = walk_access(walk, footprint);
+  finish_walk(wave, walk, sharing, traffic);
+}
+
+void finish_consecutive_access(Wave& wave, uint64_t begin, unsigned size, Traffic traffic) {
+  Walk walk(*wave.clock, traffic);
+  const unsigned sharing = walk_consecutive(walk, begin, size);
+  finish_walk(wave, walk, sharing, traffic);
 }
 
 void finish_scratch_access(Wave& wave, const Inst& inst, Traffic traffic) {
@@ -181,8 +201,8 @@ void finish_scalar_access(Wave& wave, uint64_t address, uint64_t size, Traffic t
 
 void finish_lds(Wave& wave) { push_lgkmcnt(wave, wave.time + clock_model::lds_latency); }
 
-void finish_lds(Wave& wave, const Inst& inst, const LdsAccess& access) {
-  const uint32_t extra = wave.dispatch->lds_conflicts.extra_cycles(wave, inst, access);
+void finish_lds(Wave& wave, const LdsAccess& access) {
+  const uint32_t extra = wave.dispatch->lds_conflicts.extra_cycles(wave, access);
   wave.clock->units.free_at(Unit::lds) += extra;
   push_lgkmcnt(wave, wave.time + clock_model::lds_latency + extra);
 }
@@ -225,7 +245,7 @@ uint32_t count_conflicts(const LdsAccess& access, uint64_t exec) {
     }
     extra += group.extra();
   }
-  return extra * access.accesses;
+  return extra;
 }
 
 // Lanes that follow each other, or that all want the same: the usual cases, of which three lanes tell.
@@ -236,33 +256,45 @@ bool has_no_conflicts(const LdsAccess& access, uint64_t exec) {
          at[lanes / 2] - at[0] == lanes / 2 * step && at[lanes - 1] - at[0] == (lanes - 1) * step;
 }
 
+// A slot for the pattern, out of some of its lanes.
+uint32_t hash_of(const uint32_t* addresses, uint32_t base, const uint32_t* mask, uint32_t seed) {
+  constexpr unsigned samples[] = {1, 2, 5, 16, 32, 47, 63};
+  constexpr uint32_t golden = 0x9e3779b1;
+  uint32_t hash = seed;
+  for (const unsigned lane : samples) {
+    hash = hash * 31 + ((addresses[lane] - base) & mask[lane]);
+  }
+  return hash * golden >> 16;
+}
+
 }  // namespace
 
-uint32_t LdsConflicts::extra_cycles(Wave& wave, const Inst& inst, const LdsAccess& access) {
+uint32_t LdsConflicts::extra_cycles(Wave& wave, const LdsAccess& access) {
   const uint64_t exec = wave.exec();
   if (has_no_conflicts(access, exec)) {
     return 0;
   }
   const uint32_t* mask = wave.mask();
+  const uint32_t* at = access.addresses;
   // Moving all lanes by whole dwords changes nothing.
-  const uint32_t base = access.addresses[exec ? __builtin_ctzll(exec) : 0] & ~3u;
-  Pattern& pattern = m_patterns[(wave.pc / 8 + wave.wave_in_group * 37) % slots];
-  if (pattern.inst == &inst && pattern.exec == exec) {
-    uint32_t difference = 0;
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      difference |= ((access.addresses[lane] - base) ^ pattern.offsets[lane]) & mask[lane];
-    }
-    if (difference == 0) {
-      return pattern.extra;
-    }
-  }
-  pattern.inst = &inst;
-  pattern.exec = exec;
+  const uint32_t base = at[exec ? __builtin_ctzll(exec) : 0] & ~3u;
+  Pattern& pattern = m_patterns[hash_of(at, base, mask, access.dwords) % slots];
+  uint32_t difference = 0;
   for (unsigned lane = 0; lane < lanes; ++lane) {
-    pattern.offsets[lane] = access.addresses[lane] - base;
+    difference |= ((at[lane] - base) ^ pattern.offsets[lane]) & mask[lane];
   }
-  pattern.extra = count_conflicts(access, exec);
-  return pattern.extra;
+  const bool is_known = difference == 0 && pattern.exec == exec && pattern.dwords == access.dwords &&
+                        pattern.is_atomic == access.is_atomic;
+  if (!is_known) {
+    pattern.exec = exec;
+    pattern.dwords = access.dwords;
+    pattern.is_atomic = access.is_atomic;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      pattern.offsets[lane] = at[lane] - base;
+    }
+    pattern.extra = count_conflicts(access, exec);
+  }
+  return pattern.extra * access.accesses;
 }
 
 }  // namespace ktrace::softdev

@@ -43,6 +43,8 @@ struct Footprint {
 
 // These count the access in vmcnt or lgkmcnt, and keep the unit busy for as long as it takes.
 void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffic);
+// The same for all lanes, each next to the one before, from `begin` on.
+void finish_consecutive_access(Wave& wave, uint64_t begin, unsigned size, Traffic traffic);
 // Scratch: every wave has its own, and it is in L1.
 void finish_scratch_access(Wave& wave, const Inst& inst, Traffic traffic);
 // buffer_wbl2, buffer_inv and the like.
@@ -60,22 +62,23 @@ struct LdsAccess {
   unsigned accesses = 1;
   bool is_atomic = false;
 };
-void finish_lds(Wave& wave, const Inst& inst, const LdsAccess& access);
+void finish_lds(Wave& wave, const LdsAccess& access);
 
-// Conflicts of LDS instructions as they were last executed: most instructions repeat their pattern.
+// Conflicts by pattern of addresses: kernels have few of them.
 class LdsConflicts {
  public:
   // Cycles on top of those of an access without conflicts.
-  uint32_t extra_cycles(Wave& wave, const Inst& inst, const LdsAccess& access);
+  uint32_t extra_cycles(Wave& wave, const LdsAccess& access);
 
  private:
   struct Pattern {
-    const Inst* inst = nullptr;
     uint64_t exec = 0;
+    uint32_t dwords = 0;  // 0: empty
+    bool is_atomic = false;
+    uint32_t extra = 0;  // for one access
     uint32_t offsets[lanes] = {};
-    uint32_t extra = 0;
   };
-  static constexpr unsigned slots = 128;
+  static constexpr unsigned slots = 64;
   Pattern m_patterns[slots];
 };
 

@@ -10,6 +10,7 @@
 #include "core/machine.hpp"
 #include "core/metadata.hpp"
 #include "core/process_map.hpp"
+#include "core/source_lines.hpp"
 #include "core/text.hpp"
 
 namespace ktrace::softdev {
@@ -133,6 +134,8 @@ class Loader {
     read_symbols();
     relocate();
     read_kernels();
+    m_object->m_lines =
+        std::make_unique<SourceLines>(m_file.section(".debug_line"), m_file.section(".debug_line_str"));
     return m_object;
   }
 
@@ -450,6 +453,10 @@ const Kernel* CodeObject::find_kernel(const std::string& name) const {
     }
   }
   return nullptr;
+}
+
+std::string CodeObject::source_of(uint64_t pc) const {
+  return m_lines->find(pc - reinterpret_cast<uint64_t>(m_base));
 }
 
 bool CodeObject::runs_on(Arch device) const {

@@ -30,6 +30,9 @@ class AddressSpace {
 
   // The region that holds all of [address, address + size) and allows the access, or null.
   const Region* find(uint64_t address, uint64_t size, bool write) {
+    if (__builtin_expect(m_generation != m_registry.generation(), 0)) {
+      return find_slowly(address, size, write);
+    }
     for (const Region& region : m_recent) {
       if (address >= region.base && address < region.end && size <= region.end - address &&
           (region.writable || !write)) {
@@ -85,7 +88,7 @@ Handler mubuf_handler(const Inst& inst);
 Handler format_handler(const Inst& inst);  // MTBUF, and MUBUF's formatted loads and stores
 Handler ds_handler(const Inst& inst);
 Handler lds_exchange_handler(uint16_t op);  // a part of ds_handler
-Handler mad_handler(const Inst& inst);  // v_mad_f32 of gfx90a
+Handler mad_handler(const Inst& inst);      // v_mad_f32 of gfx90a
 
 // The host address of a device address that lies in no aperture; faults if it is no memory.
 inline uint8_t* host_address(Wave& wave, const Inst& inst, uint64_t address, uint64_t size, bool write,
@@ -100,13 +103,5 @@ inline uint8_t* host_address(Wave& wave, const Inst& inst, uint64_t address, uin
   }
   return reinterpret_cast<uint8_t*>(address);
 }
-
-inline void push_counter(Wave& wave, Wave::Counter&, uint64_t ready) { push_vmcnt(wave, ready); }
-inline void push_counter(Wave& wave, Wave::Unordered&, uint64_t ready) { push_lgkmcnt(wave, ready); }
-namespace clock_model {
-constexpr uint64_t vmem_load_latency = memory_latency;
-constexpr uint64_t vmem_store_latency = store_latency;
-constexpr uint64_t vmem_atomic_latency = atomic_latency;
-}  // namespace clock_model
 
 }  // namespace ktrace::softdev

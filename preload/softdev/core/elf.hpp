@@ -77,7 +77,27 @@ class ElfFile {
     return std::string(start, strnlen(start, static_cast<size_t>(table.sh_size - index)));
   }
 
+  // The content of a section, for what one can do without: empty if there is none, if it is compressed, or if
+  // anything about it is wrong.
+  std::vector<uint8_t> section(const char* name) const {
+    if (header.e_shstrndx >= sections.size() || !holds(sections[header.e_shstrndx])) {
+      return {};
+    }
+    for (const Elf64_Shdr& section : sections) {
+      if (section.sh_type == SHT_PROGBITS && (section.sh_flags & SHF_COMPRESSED) == 0 && holds(section) &&
+          string(sections[header.e_shstrndx], section.sh_name) == name) {
+        const uint8_t* content = m_data + section.sh_offset;
+        return std::vector<uint8_t>(content, content + section.sh_size);
+      }
+    }
+    return {};
+  }
+
  private:
+  bool holds(const Elf64_Shdr& section) const {
+    return section.sh_offset <= m_size && section.sh_size <= m_size - section.sh_offset;
+  }
+
   const uint8_t* m_data;
   size_t m_size;
 };

@@ -4,14 +4,25 @@
 
 #include "core/dispatch.hpp"
 #include "core/lane_memory.hpp"
+#include "core/region_memory.hpp"
 
 namespace ktrace::softdev {
 
 namespace {
 
-struct LaneAddresses {
-  alignas(64) uint64_t at[lanes];
-};
+// The lanes' addresses as one base and 32-bit offsets; false if they are further apart.
+bool find_offsets(Wave& wave, const Inst& inst, LaneOffsets& offsets) {
+  const auto offset = static_cast<uint64_t>(int64_t{inst.imm});
+  if (inst.saddr != saddr_off && inst.segment == Segment::global) {
+    offsets = {wave.sgpr64(inst.saddr) + offset, wave.vgpr(inst.vaddr)};
+    return true;
+  }
+  const uint64_t exec = wave.exec();
+  const uint32_t* high = wave.vgpr(inst.vaddr + 1u);
+  const uint32_t upper = high[exec ? __builtin_ctzll(exec) : 0];
+  offsets = {(uint64_t{upper} << 32) + offset, wave.vgpr(inst.vaddr)};
+  return are_equal(high, wave.mask(), upper);
+}
 
 void global_addresses(Wave& wave, const Inst& inst, LaneAddresses& addresses) {
   const uint32_t* low = wave.vgpr(inst.vaddr);
@@ -68,36 +79,6 @@ uint8_t* flat_address(Wave& wave, const Inst& inst, uint64_t address, unsigned s
   return host_address(wave, inst, address, size, write, static_cast<int>(lane));
 }
 
-struct Span {
-  uint64_t low = ~uint64_t{0};
-  uint64_t high = 0;
-};
-
-Span span_of(const LaneAddresses& addresses, uint64_t exec) {
-  Span span;
-  for_each_lane(exec, [&](unsigned lane) {
-    span.low = std::min(span.low, addresses.at[lane]);
-    span.high = std::max(span.high, addresses.at[lane]);
-  });
-  return span;
-}
-
-// Every lane's bytes lie in one region: the usual case, checked once.
-bool all_valid(Wave& wave, const LaneAddresses& addresses, uint64_t exec, unsigned size, bool write) {
-  const Span span = span_of(addresses, exec);
-  const uint64_t length = span.high - span.low + size;
-  return length >= size && wave.dispatch->memory.find(span.low, length, write) != nullptr;
-}
-
-bool is_consecutive(const LaneAddresses& addresses, unsigned size) {
-  const uint64_t first = addresses.at[0];
-  uint64_t difference = 0;
-  for (unsigned lane = 0; lane < lanes; ++lane) {
-    difference |= addresses.at[lane] ^ (first + uint64_t{lane} * size);
-  }
-  return difference == 0;
-}
-
 void count(Wave& wave, const Inst& inst, const LaneAddresses& addresses, unsigned size, Traffic traffic) {
   if (inst.segment == Segment::flat) {
     finish_lds(wave);
@@ -110,52 +91,47 @@ void count(Wave& wave, const Inst& inst, const LaneAddresses& addresses, unsigne
 }
 
 template <typename Move>
-void move_checked(Wave& wave, const Inst& inst, const LaneAddresses& addresses, uint64_t exec,
-                  uint32_t* rows) {
-  if (Move::size == 4 && exec == ~uint64_t{0} && is_consecutive(addresses, Move::size)) {
-    auto* memory = reinterpret_cast<uint8_t*>(addresses.at[0]);
-    if (Move::writes_memory) {
-      std::memcpy(memory, rows, lanes * 4);
-    } else {
-      std::memcpy(rows, memory, lanes * 4);
-    }
-    return;
-  }
-  (void)inst;
-  (void)wave;
-  for_each_lane(
-      exec, [&](unsigned lane) { Move::move(rows, lane, reinterpret_cast<uint8_t*>(addresses.at[lane])); });
+void access_scratch(Wave& wave, const Inst& inst) {
+  uint32_t* rows = wave.vgpr(Move::writes_memory ? inst.vdata : inst.dst);
+  LaneAddresses addresses;
+  scratch_offsets(wave, inst, addresses);
+  for_each_lane(wave.exec(), [&](unsigned lane) {
+    Move::move(rows, lane, scratch_address(wave, inst, addresses.at[lane], Move::size, lane));
+  });
+  count(wave, inst, addresses, Move::size, Move::writes_memory ? Traffic::store : Traffic::load);
+}
+
+// Lane by lane: different regions, apertures, and the lane that a fault names.
+template <typename Move>
+void access_lanes(Wave& wave, const Inst& inst) {
+  uint32_t* rows = wave.vgpr(Move::writes_memory ? inst.vdata : inst.dst);
+  // All addresses are formed before the first register is written: they may share registers.
+  LaneAddresses addresses;
+  global_addresses(wave, inst, addresses);
+  for_each_lane(wave.exec(), [&](unsigned lane) {
+    const uint64_t address = addresses.at[lane];
+    uint8_t* memory =
+        inst.segment == Segment::flat
+            ? flat_address(wave, inst, address, Move::size, Move::writes_memory, lane)
+            : host_address(wave, inst, address, Move::size, Move::writes_memory, static_cast<int>(lane));
+    Move::move(rows, lane, memory);
+  });
+  count(wave, inst, addresses, Move::size, Move::writes_memory ? Traffic::store : Traffic::load);
 }
 
 template <typename Move>
 void access(Wave& wave, const Inst& inst) {
-  const uint64_t exec = wave.exec();
-  uint32_t* rows = wave.vgpr(Move::writes_memory ? inst.vdata : inst.dst);
-  // All addresses are formed before the first register is written: they may share registers.
-  LaneAddresses addresses;
   if (inst.segment == Segment::scratch) {
-    scratch_offsets(wave, inst, addresses);
-    for_each_lane(exec, [&](unsigned lane) {
-      Move::move(rows, lane, scratch_address(wave, inst, addresses.at[lane], Move::size, lane));
-    });
-  } else {
-    global_addresses(wave, inst, addresses);
-    if (exec && all_valid(wave, addresses, exec, Move::size, Move::writes_memory)) {
-      move_checked<Move>(wave, inst, addresses, exec, rows);
-    } else if (inst.segment == Segment::flat) {
-      for_each_lane(exec, [&](unsigned lane) {
-        Move::move(rows, lane,
-                   flat_address(wave, inst, addresses.at[lane], Move::size, Move::writes_memory, lane));
-      });
-    } else {
-      for_each_lane(exec, [&](unsigned lane) {
-        Move::move(rows, lane,
-                   host_address(wave, inst, addresses.at[lane], Move::size, Move::writes_memory,
-                                static_cast<int>(lane)));
-      });
-    }
+    access_scratch<Move>(wave, inst);
+    return;
   }
-  count(wave, inst, addresses, Move::size, Move::writes_memory ? Traffic::store : Traffic::load);
+  uint32_t* rows = wave.vgpr(Move::writes_memory ? inst.vdata : inst.dst);
+  LaneOffsets offsets;
+  if (!find_offsets(wave, inst, offsets) || !move_rows<Move>(wave, offsets, rows)) {
+    access_lanes<Move>(wave, inst);
+  } else if (inst.segment == Segment::flat) {
+    finish_lds(wave);
+  }
 }
 
 // For move_handler.
@@ -169,6 +145,13 @@ void atomic(Wave& wave, const Inst& inst) {
   const unsigned size = atomic_dwords(op) * 4;
   const uint32_t* data = wave.vgpr(inst.vdata);
   uint32_t* result = inst.returns ? wave.vgpr(inst.dst) : nullptr;
+  LaneOffsets offsets;
+  if (find_offsets(wave, inst, offsets) && atomic_rows(wave, offsets, op, data, result)) {
+    if (inst.segment == Segment::flat) {
+      finish_lds(wave);
+    }
+    return;
+  }
   LaneAddresses addresses;
   global_addresses(wave, inst, addresses);
   for_each_lane(wave.exec(), [&](unsigned lane) {

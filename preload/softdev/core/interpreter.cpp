@@ -27,8 +27,7 @@ void find_text(Wave& wave) {
 }
 
 [[noreturn]] void budget_fault(Wave& wave) {
-  const Inst* inst = wave.text->at(wave.pc);
-  fault(wave, *inst,
+  fault(wave, wave.text->at(wave.pc)->inst,
         "%llu instructions were executed, which is the limit: the kernel probably never ends "
         "(KTRACE_SOFT_BUDGET sets the limit)",
         static_cast<unsigned long long>(wave.dispatch->budget_total));
@@ -65,7 +64,8 @@ void run_indexed(Wave& wave, const Inst& inst) {
 inline uint64_t unit_free(CuUnits& units, unsigned simd, const Inst& inst, uint64_t time) {
   if (inst.unit <= static_cast<uint8_t>(Unit::matrix)) {
     const uint64_t turn = (time + Turns::cycles - 1) / Turns::cycles;
-    return units.turns(inst.unit, simd).first_free(turn) * Turns::cycles;
+    const Turns& turns = units.turns(inst.unit, simd);
+    return (__builtin_expect(turns.is_free(turn), 1) ? turn : turns.first_free(turn)) * Turns::cycles;
   }
   const uint64_t free_at = units.free_at(inst.unit);
   return free_at > time ? free_at : time;
@@ -81,13 +81,14 @@ inline void occupy(CuUnits& units, const Wave& wave, const Inst& inst) {
 
 // Makes the wave wait until the instruction can start, unless that is after the deadline: then other waves go
 // first, and false is returned. Then the unit is busy with this instruction.
-inline bool start(Wave& wave, CuUnits& units, const Inst& inst, uint64_t deadline) {
+inline bool start(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t deadline) {
+  const Inst& inst = decoded.inst;
   if (inst.unit == static_cast<uint8_t>(Unit::none)) {
     return true;
   }
   uint64_t time = wave.time;
   if (__builtin_expect(time < wave.matrix_ready, 0)) {
-    time = after_matrix_results(wave, inst, time);
+    time = after_matrix_results(wave, decoded, time);
   }
   time = unit_free(units, wave.simd, inst, time);
   if (__builtin_expect(time > deadline && time > wave.time, 0)) {
@@ -97,9 +98,27 @@ inline bool start(Wave& wave, CuUnits& units, const Inst& inst, uint64_t deadlin
   wave.time = time;
   occupy(units, wave, inst);
   if (__builtin_expect(inst.result_cycles != 0, 0)) {
-    remember_matrix_result(wave, inst);
+    remember_matrix_result(wave, decoded);
   }
   return true;
+}
+
+// The instruction at pc.
+inline const Decoded* fetch(Wave& wave) {
+  if (__builtin_expect(!wave.text || !wave.text->contains(wave.pc), 0)) {
+    find_text(wave);
+  }
+  return wave.text->at(wave.pc);
+}
+
+// The instruction at pc, which is the one behind `before`.
+inline const Decoded* fetch_next(Wave& wave, const Decoded& before) {
+  const Decoded* next = before.next.load(std::memory_order_acquire);
+  if (__builtin_expect(next == nullptr, 0)) {
+    next = fetch(wave);
+    before.next.store(next, std::memory_order_release);
+  }
+  return next;
 }
 
 }  // namespace
@@ -111,15 +130,15 @@ void run(Wave& wave, CuUnits& units, uint64_t deadline) {
   DispatchState& dispatch = *wave.dispatch;
   const uint64_t limit = dispatch.budget;
   uint64_t executed = 0;
+  // Without a branch, what comes next does not wait for wave.pc's way through memory.
+  uint64_t pc = wave.pc;
+  const Decoded* decoded = fetch(wave);
   do {
-    if (__builtin_expect(!wave.text || !wave.text->contains(wave.pc), 0)) {
-      find_text(wave);
-    }
     if (__builtin_expect(executed == limit, 0)) {
       budget_fault(wave);
     }
-    const Inst& inst = *wave.text->at(wave.pc);
-    if (!start(wave, units, inst, deadline)) {
+    const Inst& inst = decoded->inst;
+    if (!start(wave, units, *decoded, deadline)) {
       break;
     }
     if constexpr (checked) {
@@ -133,10 +152,20 @@ void run(Wave& wave, CuUnits& units, uint64_t deadline) {
     if constexpr (checked) {
       wave.checks->after(wave, inst);
     }
+    pc += inst.size;
     wave.pc += inst.size;
     wave.time += clock_model::issue;
     ++executed;
-  } while (wave.time <= deadline && !wave.done && !wave.at_barrier);
+    if (__builtin_expect(wave.done, 0)) {
+      break;
+    }
+    if (__builtin_expect(wave.pc == pc, 1)) {
+      decoded = fetch_next(wave, *decoded);
+    } else {
+      pc = wave.pc;
+      decoded = fetch(wave);
+    }
+  } while (wave.time <= deadline && !wave.at_barrier);
   dispatch.budget -= executed;
   wave.instructions += executed;
 }

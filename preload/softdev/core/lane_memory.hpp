@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/atomic.hpp"
+#include "core/row_memory.hpp"
 #include "core/wave.hpp"
 
 namespace ktrace::softdev {
@@ -38,6 +39,30 @@ struct LoadLane {
       }
     } else {
       put(rows[lane], extended(memory));
+    }
+  }
+  // All lanes, from memory that has them side by side.
+  static void move_all(uint32_t* rows, const uint8_t* memory) {
+    if constexpr (bytes == 4) {
+      std::memcpy(rows, memory, lanes * 4);
+    } else if constexpr (bytes > 4) {
+      split_lanes<bytes / 4>(rows, memory);
+    } else {
+#pragma GCC ivdep
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        put(rows[lane], extended(memory + lane * bytes));
+      }
+    }
+  }
+  // All lanes, from wherever `place` says.
+  template <class PlaceOf>
+  static void move_each(uint32_t* rows, PlaceOf place) {
+    if constexpr (bytes >= 4) {
+      gather_lanes<bytes / 4>(rows, place);
+    } else {
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        move(rows, lane, place(lane));
+      }
     }
   }
   // A lane outside a buffer's range reads 0.
@@ -91,7 +116,39 @@ struct StoreLane {
       std::memcpy(memory, &value, bytes >= 4 ? 0 : bytes);
     }
   }
+  static void move_all(const uint32_t* rows, uint8_t* memory) {
+    if constexpr (bytes == 4) {
+      std::memcpy(memory, rows, lanes * 4);
+    } else if constexpr (bytes > 4) {
+      join_lanes<bytes / 4>(rows, memory);
+    } else {
+#pragma GCC ivdep
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        move(rows, lane, memory + lane * bytes);
+      }
+    }
+  }
+  template <class PlaceOf>
+  static void move_each(const uint32_t* rows, PlaceOf place) {
+    if constexpr (bytes >= 4) {
+      scatter_lanes<bytes / 4>(rows, place);
+    } else {
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        move(rows, lane, place(lane));
+      }
+    }
+  }
 };
+
+// The active lanes, from wherever `place` says, which is not in the instruction's registers.
+template <typename Move, class Rows, class PlaceOf>
+inline void move_lanes(uint64_t exec, Rows* rows, PlaceOf place) {
+  if (exec == all_lanes) {
+    Move::move_each(rows, place);
+  } else {
+    for_each_lane(exec, [&](unsigned lane) { Move::move(rows, lane, place(lane)); });
+  }
+}
 
 // A 32- or 64-bit value out of one or two registers.
 inline uint64_t lane_value(const uint32_t* rows, unsigned lane, unsigned dwords) {

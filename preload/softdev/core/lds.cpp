@@ -3,6 +3,7 @@
 
 #include "core/dispatch.hpp"
 #include "core/lane_memory.hpp"
+#include "core/row_memory.hpp"
 
 namespace ktrace::softdev {
 
@@ -33,43 +34,92 @@ struct Addresses {
   uint32_t at[lanes];
 };
 
+// Whether `size` bytes at every active lane's address + offset lie in LDS; the sum wraps.
+bool all_inside(Wave& wave, const uint32_t* addresses, uint32_t offset, unsigned size) {
+  const size_t allocated = wave.workgroup->lds.size();
+  return allocated >= size &&
+         are_within(addresses, wave.mask(), 0u - offset, static_cast<uint32_t>(allocated - size));
+}
+
+// The bytes of all lanes, if they lie side by side; else null.
+template <unsigned size>
+uint8_t* run_of(Wave& wave, const uint32_t* addresses, uint32_t offset) {
+  const uint32_t begin = addresses[0] + offset;
+  std::vector<uint8_t>& lds = wave.workgroup->lds;
+  return uint64_t{begin} + uint64_t{lanes} * size <= lds.size() ? lds.data() + begin : nullptr;
+}
+
 template <typename Move>
 void access(Wave& wave, const Inst& inst) {
-  const Addresses addresses(wave, inst);
+  const uint32_t* at = wave.vgpr(inst.vaddr);
   uint32_t* rows = wave.vgpr(Move::writes_memory ? inst.vdata : inst.dst);
-  for_each_lane(wave.exec(), [&](unsigned lane) {
-    Move::move(rows, lane, place(wave, inst, addresses.at[lane], offset_of(inst), Move::size, lane));
-  });
-  finish_lds(wave, inst, {addresses.at, (Move::size + 3) / 4});
+  const uint32_t offset = offset_of(inst);
+  const uint64_t exec = wave.exec();
+  if (exec == all_lanes && are_consecutive<Move::size>(at)) {
+    if (uint8_t* run = run_of<Move::size>(wave, at, offset)) {
+      Move::move_all(rows, run);
+      finish_lds(wave);
+      return;
+    }
+  }
+  const Addresses addresses(wave, inst);
+  if (all_inside(wave, addresses.at, offset, Move::size)) {
+    uint8_t* lds = wave.workgroup->lds.data();
+    move_lanes<Move>(exec, rows,
+                     [&](unsigned lane) { return lds + static_cast<uint32_t>(addresses.at[lane] + offset); });
+  } else {
+    for_each_lane(exec, [&](unsigned lane) {
+      Move::move(rows, lane, place(wave, inst, addresses.at[lane], offset, Move::size, lane));
+    });
+  }
+  finish_lds(wave, {addresses.at, (Move::size + 3) / 4});
 }
 
 // ds_read2*, ds_write2*: two accesses, offsets in units of the element (or of 64 elements).
+template <typename Move>
+void access_two(Wave& wave, const Inst& inst, uint32_t* first, uint32_t* second, unsigned unit) {
+  const uint32_t offset0 = (offset_of(inst) & 255) * unit, offset1 = (offset_of(inst) >> 8) * unit;
+  const uint32_t* at = wave.vgpr(inst.vaddr);
+  const uint64_t exec = wave.exec();
+  if (exec == all_lanes && are_consecutive<Move::size>(at)) {
+    uint8_t* const run0 = run_of<Move::size>(wave, at, offset0);
+    uint8_t* const run1 = run_of<Move::size>(wave, at, offset1);
+    if (run0 && run1) {
+      Move::move_all(first, run0);
+      Move::move_all(second, run1);
+      finish_lds(wave);
+      return;
+    }
+  }
+  const Addresses addresses(wave, inst);
+  if (all_inside(wave, addresses.at, offset0, Move::size) &&
+      all_inside(wave, addresses.at, offset1, Move::size)) {
+    uint8_t* lds = wave.workgroup->lds.data();
+    move_lanes<Move>(exec, first, [&](unsigned lane) {
+      return lds + static_cast<uint32_t>(addresses.at[lane] + offset0);
+    });
+    move_lanes<Move>(exec, second, [&](unsigned lane) {
+      return lds + static_cast<uint32_t>(addresses.at[lane] + offset1);
+    });
+  } else {
+    for_each_lane(exec, [&](unsigned lane) {
+      Move::move(first, lane, place(wave, inst, addresses.at[lane], offset0, Move::size, lane));
+      Move::move(second, lane, place(wave, inst, addresses.at[lane], offset1, Move::size, lane));
+    });
+  }
+  finish_lds(wave, {addresses.at, Move::size / 4, 2});
+}
+
 template <unsigned bytes, unsigned unit>
 void read_two(Wave& wave, const Inst& inst) {
   using Move = LoadLane<bytes, false, Half::whole>;
-  const Addresses addresses(wave, inst);
-  uint32_t* first = wave.vgpr(inst.dst);
-  uint32_t* second = wave.vgpr(inst.dst + bytes / 4);
-  const uint32_t offset0 = (offset_of(inst) & 255) * unit, offset1 = (offset_of(inst) >> 8) * unit;
-  for_each_lane(wave.exec(), [&](unsigned lane) {
-    Move::move(first, lane, place(wave, inst, addresses.at[lane], offset0, bytes, lane));
-    Move::move(second, lane, place(wave, inst, addresses.at[lane], offset1, bytes, lane));
-  });
-  finish_lds(wave, inst, {addresses.at, bytes / 4, 2});
+  access_two<Move>(wave, inst, wave.vgpr(inst.dst), wave.vgpr(inst.dst + bytes / 4), unit);
 }
 
 template <unsigned bytes, unsigned unit>
 void write_two(Wave& wave, const Inst& inst) {
   using Move = StoreLane<bytes, Half::whole>;
-  const uint32_t* addresses = wave.vgpr(inst.vaddr);
-  const uint32_t* first = wave.vgpr(inst.vdata);
-  const uint32_t* second = wave.vgpr(inst.vdata2);
-  const uint32_t offset0 = (offset_of(inst) & 255) * unit, offset1 = (offset_of(inst) >> 8) * unit;
-  for_each_lane(wave.exec(), [&](unsigned lane) {
-    Move::move(first, lane, place(wave, inst, addresses[lane], offset0, bytes, lane));
-    Move::move(second, lane, place(wave, inst, addresses[lane], offset1, bytes, lane));
-  });
-  finish_lds(wave, inst, {addresses, bytes / 4, 2});
+  access_two<Move>(wave, inst, wave.vgpr(inst.vdata), wave.vgpr(inst.vdata2), unit);
 }
 
 // Addressed by M0 and the lane's number.
@@ -170,32 +220,30 @@ DsAtomic atomic_of(unsigned op) {
   return {op & 64 ? wide(base_atomic(number)) : base_atomic(number), returns};
 }
 
-// cmpst has the expected value first, mskor the mask; the other operand follows in data1.
-bool has_two_operands(AtomicOp op) {
-  return is_compare(op) || op == AtomicOp::mskor || op == AtomicOp::mskor_x2 || op == AtomicOp::wrap;
-}
-
 void atomic(Wave& wave, const Inst& inst) {
   const DsAtomic wanted = atomic_of(inst.op);
-  const unsigned dwords = atomic_dwords(wanted.op);
+  const unsigned size = atomic_dwords(wanted.op) * 4;
   const Addresses addresses(wave, inst);
+  const uint32_t offset = offset_of(inst);
+  // cmpst has the expected value first, mskor the mask; the other operand follows in data1. wrap is the
+  // exception: its first operand is the bound.
+  const bool swapped = has_compare(wanted.op) && wanted.op != AtomicOp::wrap;
   const uint32_t* data0 = wave.vgpr(inst.vdata);
   const uint32_t* data1 = wave.vgpr(inst.vdata2);
-  uint32_t* result = wave.vgpr(inst.dst);
-  const bool two = has_two_operands(wanted.op);
-  // wrap is the exception: its first operand is the bound.
-  const bool swapped = two && wanted.op != AtomicOp::wrap;
-  for_each_lane(wave.exec(), [&](unsigned lane) {
-    uint8_t* memory = place(wave, inst, addresses.at[lane], offset_of(inst), dwords * 4, lane);
-    const uint64_t first = lane_value(data0, lane, dwords);
-    const uint64_t second = two ? lane_value(data1, lane, dwords) : 0;
-    const uint64_t old =
-        perform_atomic(wanted.op, memory, swapped ? second : first, swapped ? first : second);
-    if (wanted.returns) {
-      set_lane_value(result, lane, dwords, old);
+  uint64_t memory[lanes];
+  if (all_inside(wave, addresses.at, offset, size)) {
+    const auto lds = reinterpret_cast<uint64_t>(wave.workgroup->lds.data());
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      memory[lane] = lds + static_cast<uint32_t>(addresses.at[lane] + offset);
     }
-  });
-  finish_lds(wave, inst, {addresses.at, dwords, 1, true});
+  } else {
+    for_each_lane(wave.exec(), [&](unsigned lane) {
+      memory[lane] = reinterpret_cast<uint64_t>(place(wave, inst, addresses.at[lane], offset, size, lane));
+    });
+  }
+  perform_atomics(wanted.op, {wave.exec(), memory, swapped ? data1 : data0, swapped ? data0 : data1,
+                              wanted.returns ? wave.vgpr(inst.dst) : nullptr});
+  finish_lds(wave, {addresses.at, size / 4, 1, true});
 }
 
 // ds_append, ds_consume: one counter for the wave, addressed by M0, moved by the number of active lanes.
@@ -214,23 +262,41 @@ void append(Wave& wave, const Inst& inst) {
 
 void store_lanes(Wave& wave, unsigned reg, const uint32_t* values) {
   uint32_t* rows = wave.vgpr(reg);
-  for_each_lane(wave.exec(), [&](unsigned lane) { rows[lane] = values[lane]; });
+  const uint32_t* mask = wave.mask();
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    rows[lane] = (rows[lane] & ~mask[lane]) | (values[lane] & mask[lane]);
+  }
   count(wave);
 }
 
-// Inactive source lanes read 0 in all three.
-void bpermute(Wave& wave, const Inst& inst) {
-  const uint32_t* addresses = wave.vgpr(inst.vaddr);
-  const uint32_t* data = wave.vgpr(inst.vdata);
-  const uint64_t exec = wave.exec();
+// Each lane takes `data` of the lane that `from` names: 0 if EXEC switches that off.
+void gather_lanes(Wave& wave, unsigned reg, const uint32_t* data, const uint32_t* from) {
+  uint32_t active[lanes];
   uint32_t values[lanes];
-  for (unsigned lane = 0; lane < lanes; ++lane) {
-    const unsigned from = (addresses[lane] + offset_of(inst)) / 4 % lanes;
-    values[lane] = exec >> from & 1 ? data[from] : 0;
+  if (wave.exec() != all_lanes) {
+    const uint32_t* mask = wave.mask();
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      active[lane] = data[lane] & mask[lane];
+    }
+    data = active;
   }
-  store_lanes(wave, inst.dst, values);
+  for (unsigned lane = 0; lane < lanes; lane += 2) {
+    const uint64_t pair = data[from[lane]] | uint64_t{data[from[lane + 1]]} << 32;
+    std::memcpy(values + lane, &pair, sizeof pair);  // one store for two lanes
+  }
+  store_lanes(wave, reg, values);
 }
 
+void bpermute(Wave& wave, const Inst& inst) {
+  const uint32_t* addresses = wave.vgpr(inst.vaddr);
+  uint32_t from[lanes];
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    from[lane] = (addresses[lane] + offset_of(inst)) / 4 % lanes;
+  }
+  gather_lanes(wave, inst.dst, wave.vgpr(inst.vdata), from);
+}
+
+// Of several lanes that write to one, the last one wins.
 void permute(Wave& wave, const Inst& inst) {
   const uint32_t* addresses = wave.vgpr(inst.vaddr);
   const uint32_t* data = wave.vgpr(inst.vdata);
@@ -240,24 +306,22 @@ void permute(Wave& wave, const Inst& inst) {
   store_lanes(wave, inst.dst, values);
 }
 
-unsigned swizzle_source(uint32_t pattern, unsigned lane) {
-  constexpr uint32_t quad_mode = 0x8000;
-  if (pattern & quad_mode) {
-    return (lane & ~3u) | (pattern >> (2 * (lane & 3)) & 3);
-  }
-  const uint32_t and_mask = pattern & 31, or_mask = pattern >> 5 & 31, xor_mask = pattern >> 10 & 31;
-  return (lane & 32u) | ((((lane & 31) & and_mask) | or_mask) ^ xor_mask);
-}
-
 void swizzle(Wave& wave, const Inst& inst) {
-  const uint32_t* data = wave.vgpr(inst.vaddr);
-  const uint64_t exec = wave.exec();
-  uint32_t values[lanes];
-  for (unsigned lane = 0; lane < lanes; ++lane) {
-    const unsigned from = swizzle_source(offset_of(inst), lane);
-    values[lane] = exec >> from & 1 ? data[from] : 0;
+  constexpr uint32_t quad_mode = 0x8000;
+  const uint32_t pattern = offset_of(inst);
+  uint32_t from[lanes];
+  if (pattern & quad_mode) {
+    const uint32_t quad[4] = {pattern & 3, pattern >> 2 & 3, pattern >> 4 & 3, pattern >> 6 & 3};
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      from[lane] = (lane & ~3u) | quad[lane & 3];
+    }
+  } else {
+    const uint32_t and_mask = (pattern & 31) | 32, or_mask = pattern >> 5 & 31, xor_mask = pattern >> 10 & 31;
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      from[lane] = ((lane & and_mask) | or_mask) ^ xor_mask;
+    }
   }
-  store_lanes(wave, inst.dst, values);
+  gather_lanes(wave, inst.dst, wave.vgpr(inst.vaddr), from);
 }
 
 // Every group of 16 lanes reads 16 * 8 bytes as a matrix of elements and gets it transposed: lane l's element
@@ -283,7 +347,7 @@ void read_transposed(Wave& wave, const Inst& inst) {
     }
     set_lane_value(rows, lane, 2, value);
   });
-  finish_lds(wave, inst, {addresses.at, 2});
+  finish_lds(wave, {addresses.at, 2});
 }
 
 void no_operation(Wave& wave, const Inst&) { count(wave); }

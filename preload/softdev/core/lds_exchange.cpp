@@ -41,7 +41,7 @@ void exchange_two(Wave& wave, const Inst& inst) {
     set_lane_value(wave.vgpr(inst.dst), lane, dwords, exchanged<dwords>(one, first, lane));
     set_lane_value(wave.vgpr(inst.dst + dwords), lane, dwords, exchanged<dwords>(two, second, lane));
   });
-  finish_lds(wave, inst, {addresses.at[0], dwords, 2, true});
+  finish_lds(wave, {addresses.at[0], dwords, 2, true});
 }
 
 // Each of two neighbouring dwords is written, without its top bit, if the data's top bit is set.
@@ -60,7 +60,7 @@ void exchange_conditionally(Wave& wave, const Inst& inst) {
       }
     }
   });
-  finish_lds(wave, inst, {addresses.at[0], 2, 1, true});
+  finish_lds(wave, {addresses.at[0], 2, 1, true});
 }
 
 // In each group of 16 lanes, every lane reads 16 elements of 6 bits, and gets one of each lane.
@@ -86,7 +86,7 @@ void read_transposed_6(Wave& wave, const Inst& inst) {
       std::memcpy(&wave.vgpr(inst.dst + k)[lane], result + 4 * k, 4);
     }
   });
-  finish_lds(wave, inst, {addresses.at[0], bytes / 4});
+  finish_lds(wave, {addresses.at[0], bytes / 4});
 }
 
 }  // namespace

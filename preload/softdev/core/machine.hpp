@@ -20,8 +20,9 @@
 
 namespace ktrace::softdev {
 
-struct Text;     // text.hpp
-class WavePool;  // scheduler.hpp
+class SourceLines;  // source_lines.hpp
+struct Text;        // text.hpp
+class WavePool;     // scheduler.hpp
 
 enum class MemoryKind : uint8_t {
   device,           // hipMalloc
@@ -143,6 +144,7 @@ class CodeObject {
 
   // ---- of the core
   const std::vector<std::unique_ptr<Text>>& texts() const { return m_texts; }
+  std::string source_of(uint64_t pc) const;  // "saxpy.hip:12"; empty without debug information
 
  private:
   CodeObject(MemoryRegistry& registry, Arch arch);
@@ -159,6 +161,7 @@ class CodeObject {
   std::vector<Kernel> m_kernels;
   std::map<std::string, Symbol> m_symbols;
   std::vector<std::unique_ptr<Text>> m_texts;
+  std::unique_ptr<SourceLines> m_lines;
 };
 
 const char* arch_name(Arch arch);  // "gfx942"

@@ -10,9 +10,10 @@ namespace ktrace::softdev {
 
 namespace {
 
-RegisterSpan result_of(const Inst& inst, Arch arch) {
-  return {static_cast<uint16_t>(code_vgpr + inst.dst),
-          static_cast<uint16_t>(std::max(1u, matrix_operands(inst, arch).c))};
+// All registers that the instruction writes; of an unknown one, the first.
+RegisterSpan result_of(const Decoded& decoded) {
+  const uint16_t count = decoded.registers.write_count ? decoded.registers.writes[0].count : uint16_t{1};
+  return {static_cast<uint16_t>(code_vgpr + decoded.inst.dst), count};
 }
 
 bool touches(const RegisterUse& use, const RegisterSpan& result) {
@@ -34,28 +35,29 @@ bool accumulates_further(const Inst& before, const Inst& inst, const RegisterSpa
 
 }  // namespace
 
-uint64_t after_matrix_results(const Wave& wave, const Inst& inst, uint64_t time) {
+uint64_t after_matrix_results(const Wave& wave, const Decoded& decoded, uint64_t time) {
+  const Inst& inst = decoded.inst;
   if (inst.encoding < Encoding::vop1) {
     return time;  // scalar ones have nothing to do with vector registers
   }
-  const RegisterUse use = registers_of(inst, wave.arch);
   for (const Wave::MatrixResult& pending : wave.matrix) {
     if (pending.ready <= time) {
       continue;
     }
-    const RegisterSpan result = result_of(*pending.inst, wave.arch);
-    if (touches(use, result)) {
-      time = std::max(time,
-                      accumulates_further(*pending.inst, inst, result) ? pending.forwarded : pending.ready);
+    const RegisterSpan result = result_of(*pending.by);
+    if (touches(decoded.registers, result)) {
+      time = std::max(
+          time, accumulates_further(pending.by->inst, inst, result) ? pending.forwarded : pending.ready);
     }
   }
   return time;
 }
 
-void remember_matrix_result(Wave& wave, const Inst& inst) {
+void remember_matrix_result(Wave& wave, const Decoded& decoded) {
+  const Inst& inst = decoded.inst;
   Wave::MatrixResult& slot = wave.matrix[wave.matrix_next];
   wave.matrix_next = (wave.matrix_next + 1) % Wave::matrix_depth;
-  slot = {&inst, wave.time + inst.busy_cycles, wave.time + inst.result_cycles};
+  slot = {&decoded, wave.time + inst.busy_cycles, wave.time + inst.result_cycles};
   wave.matrix_ready = std::max(wave.matrix_ready, slot.ready);
 }
 

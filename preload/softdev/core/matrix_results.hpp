@@ -3,15 +3,15 @@
 
 #include <cstdint>
 
-#include "core/wave.hpp"
+#include "core/text.hpp"
 
 namespace ktrace::softdev {
 
 // The earliest time from `time` on at which `inst` can start: when the results that it reads or overwrites
 // are there. A chain of accumulations into the same registers does not wait for more than the unit.
-uint64_t after_matrix_results(const Wave& wave, const Inst& inst, uint64_t time);
+uint64_t after_matrix_results(const Wave& wave, const Decoded& decoded, uint64_t time);
 
-// `inst` is a matrix instruction that starts now.
-void remember_matrix_result(Wave& wave, const Inst& inst);
+// A matrix instruction starts now.
+void remember_matrix_result(Wave& wave, const Decoded& decoded);
 
 }  // namespace ktrace::softdev

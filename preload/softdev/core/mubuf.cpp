@@ -5,6 +5,7 @@
 #include "core/dispatch.hpp"
 #include "core/lane_memory.hpp"
 #include "core/lds_memory.hpp"
+#include "core/region_memory.hpp"
 
 namespace ktrace::softdev {
 
@@ -53,11 +54,26 @@ void access_scratch(Wave& wave, const Inst& inst, const Buffer& buffer) {
   finish_scratch_access(wave, inst, Move::writes_memory ? Traffic::store : Traffic::load);
 }
 
+// Whether each active lane's `size` bytes are inside a plain buffer that is addressed by offsets alone.
+bool find_offsets(Wave& wave, const Inst& inst, const Buffer& buffer, unsigned size, LaneOffsets& offsets) {
+  const uint64_t start = static_cast<uint64_t>(inst.imm) + buffer.scalar_offset;
+  if (buffer.is_swizzled || buffer.adds_lane || inst.idxen || !inst.offen || buffer.records < start + size) {
+    return false;
+  }
+  offsets = {buffer.base + start, wave.vgpr(inst.vaddr)};
+  return are_within(offsets.at, wave.mask(), 0, static_cast<uint32_t>(buffer.records - start - size));
+}
+
 template <typename Move>
 void access(Wave& wave, const Inst& inst) {
   const Buffer buffer(wave, inst);
   if (buffer.is_scratch) {
     access_scratch<Move>(wave, inst, buffer);
+    return;
+  }
+  LaneOffsets offsets;
+  if (find_offsets(wave, inst, buffer, Move::size, offsets) &&
+      move_rows<Move>(wave, offsets, wave.vgpr(inst.vdata))) {
     return;
   }
   const AddressRegisters registers(wave, inst);
@@ -117,9 +133,14 @@ void atomic(Wave& wave, const Inst& inst) {
   const auto op = static_cast<AtomicOp>(inst.op);
   const unsigned dwords = atomic_dwords(op);
   const Buffer buffer(wave, inst);
+  uint32_t* rows = wave.vgpr(inst.vdata);
+  LaneOffsets offsets;
+  if (find_offsets(wave, inst, buffer, dwords * 4, offsets) &&
+      atomic_rows(wave, offsets, op, rows, inst.returns ? rows : nullptr)) {
+    return;
+  }
   const AddressRegisters registers(wave, inst);
   Accesses accesses;
-  uint32_t* rows = wave.vgpr(inst.vdata);
   for_each_lane(wave.exec(), [&](unsigned lane) {
     const Place place = buffer_place(inst, buffer, registers, lane, dwords * 4);
     accesses.at[lane] = place.address;

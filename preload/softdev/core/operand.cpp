@@ -120,7 +120,9 @@ std::string place_of(const Wave& wave, const Inst& inst) {
   } else {
     std::snprintf(pc, sizeof pc, "-0x%" PRIx64, kernel.entry - wave.pc);
   }
-  return "kernel `" + kernel.name + "`, " + place + pc + " [" + words + " " + mnemonic(inst) + "]";
+  const std::string source = wave.dispatch->dispatch.code_object->source_of(wave.pc);
+  return "kernel `" + kernel.name + "`, " + place + pc + " [" + words + " " + mnemonic(inst) + "]" +
+         (source.empty() ? "" : " at " + source);
 }
 
 void fault(const Wave& wave, const Inst& inst, const char* format, ...) {

@@ -83,7 +83,7 @@ struct Xcd {
 };
 
 [[noreturn]] void vanished_fault(const Wave& wave, uint64_t address) {
-  fault(wave, *wave.text->at(wave.pc),
+  fault(wave, wave.text->at(wave.pc)->inst,
         "memory access fault: the memory at 0x%llx was unmapped while the kernel ran",
         static_cast<unsigned long long>(address));
 }

@@ -60,11 +60,11 @@ Handler find_handler(const Inst& inst) {
   return nullptr;
 }
 
-const Inst* Text::decode_at(uint64_t pc) const {
+const Decoded* Text::decode_at(uint64_t pc) const {
   const std::lock_guard lock(m_mutex);
   Slot& slot = m_by_dword[(pc - base) >> 2];
-  if (const Inst* inst = slot.load(std::memory_order_relaxed)) {
-    return inst;  // another thread was faster
+  if (const Decoded* decoded = slot.load(std::memory_order_relaxed)) {
+    return decoded;  // another thread was faster
   }
   Inst inst = decode(reinterpret_cast<const uint32_t*>(pc), (base + size - pc) / 4, arch);
   inst.handler = find_handler(inst);
@@ -72,9 +72,13 @@ const Inst* Text::decode_at(uint64_t pc) const {
     inst.handler = unknown_instruction;
   }
   set_cost(inst, arch == Arch::gfx950);
-  m_insts.push_back(inst);
-  slot.store(&m_insts.back(), std::memory_order_release);
-  return &m_insts.back();
+  Decoded& decoded = m_decoded.emplace_back();
+  decoded.inst = inst;
+  if (inst.encoding >= Encoding::vop1) {
+    decoded.registers = registers_of(inst, arch);
+  }
+  slot.store(&m_decoded.back(), std::memory_order_release);
+  return &m_decoded.back();
 }
 
 }  // namespace ktrace::softdev

@@ -8,12 +8,20 @@
 #include <mutex>
 
 #include "core/inst.hpp"
+#include "core/registers.hpp"
 #include "core/wave.hpp"
 
 namespace ktrace::softdev {
 
 // The function that executes an instruction; null if none does.
 Handler find_handler(const Inst& inst);
+
+// An instruction, and the one behind it once that has been executed: straight-line code needs no lookup.
+struct Decoded {
+  Inst inst;
+  RegisterUse registers;  // of vector and memory instructions
+  mutable std::atomic<const Decoded*> next{nullptr};
+};
 
 struct Text {
   Text(uint64_t base_address, uint64_t size_bytes, Arch target)
@@ -25,18 +33,18 @@ struct Text {
 
   bool contains(uint64_t pc) const { return pc - base < size && (pc & 3) == 0; }
   // `pc` is contained. Never null; what cannot be decoded has a handler that raises the fault.
-  const Inst* at(uint64_t pc) const {
-    const Inst* inst = m_by_dword[(pc - base) >> 2].load(std::memory_order_acquire);
-    return __builtin_expect(inst != nullptr, 1) ? inst : decode_at(pc);
+  const Decoded* at(uint64_t pc) const {
+    const Decoded* decoded = m_by_dword[(pc - base) >> 2].load(std::memory_order_acquire);
+    return __builtin_expect(decoded != nullptr, 1) ? decoded : decode_at(pc);
   }
 
  private:
-  using Slot = std::atomic<const Inst*>;
+  using Slot = std::atomic<const Decoded*>;
   mutable std::unique_ptr<Slot[]> m_by_dword;
   mutable std::mutex m_mutex;
-  mutable std::deque<Inst> m_insts;  // a deque: addresses stay
+  mutable std::deque<Decoded> m_decoded;  // a deque: addresses stay
 
-  const Inst* decode_at(uint64_t pc) const;
+  const Decoded* decode_at(uint64_t pc) const;
 };
 
 }  // namespace ktrace::softdev

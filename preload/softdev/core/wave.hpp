@@ -18,6 +18,7 @@ enum class Arch : uint8_t { gfx90a, gfx942, gfx950 };
 
 class CodeObject;
 struct CuClock;
+struct Decoded;
 struct DispatchState;
 struct Text;
 class WaveChecks;
@@ -108,7 +109,7 @@ struct Wave {
 
   // Matrix results that may not have left the matrix unit yet.
   struct MatrixResult {
-    const Inst* inst;
+    const Decoded* by;
     uint64_t forwarded;  // when an accumulation into the same registers can use it
     uint64_t ready;      // when everything else can
   };

@@ -27,6 +27,7 @@ RunsArgument = Annotated[
         metavar="RUN...",
         help="Recordings of the same program on the same device, or folders of them.",
         show_default=False,
+        readable=False,
     ),
 ]
 OutputOption = Annotated[

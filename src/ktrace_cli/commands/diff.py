@@ -46,18 +46,27 @@ FilesArgument = Annotated[
         metavar="BASE NEW",
         help="Recordings, files of `ktrace baseline`, or folders of recordings.",
         show_default=False,
+        readable=False,  # that a file cannot be read is no usage error
     ),
 ]
 BaseOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--base", metavar="FILE", show_default=False, help="A run of the base; may be repeated."
+        "--base",
+        metavar="FILE",
+        show_default=False,
+        readable=False,
+        help="A run of the base; may be repeated.",
     ),
 ]
 NewOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--new", metavar="FILE", show_default=False, help="A run of the new side; may be repeated."
+        "--new",
+        metavar="FILE",
+        show_default=False,
+        readable=False,
+        help="A run of the new side; may be repeated.",
     ),
 ]
 TopOption = Annotated[

@@ -16,6 +16,7 @@ RunsArgument = Annotated[
         help="Recordings; a folder stands for its recordings, which are compared as one run."
         " Also traces of rocprofv3 and PyTorch, which are shown.",
         show_default=False,
+        readable=False,  # one that cannot be read has a page that says so
     ),
 ]
 OutputOption = Annotated[
@@ -34,6 +35,7 @@ BaselineOption = Annotated[
         "--baseline",
         metavar="FILE",
         show_default=False,
+        readable=False,
         help="What each RUN is compared with: a file of `ktrace baseline`, a recording or a folder"
         " of recordings; may be repeated. Without it nothing is compared.",
     ),

@@ -47,6 +47,7 @@ def run(
     device: options.Device = None,
     arch: options.Arch = None,
     soft_devices: options.SoftDevices = None,
+    soft_check: options.SoftCheck = False,
     input_file: options.InputFile = None,
     log_level: options.LogLevel = None,
 ) -> None:
@@ -67,7 +68,8 @@ def _given(arguments: Mapping[str, Any]) -> RunOptions:
     for field in fields(RunOptions):
         if (value := arguments[field.name]) is not None:
             values[field.name] = tuple(value) if isinstance(value, list) else value
-    values["force"] = "yes" if values["force"] else None
+    for flag in ("force", "soft_check"):
+        values[flag] = "yes" if values[flag] else None
     return RunOptions(**values)
 
 

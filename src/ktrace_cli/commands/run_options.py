@@ -211,6 +211,15 @@ SoftDevices = Annotated[
         help="How many software devices there are. Default: 1.",
     ),
 ]
+SoftCheck = Annotated[
+    bool,
+    typer.Option(
+        "--soft-check",
+        rich_help_panel=_DEVICE,
+        help="Check kernels on the software device: tell, by source line, what works there and"
+        " need not work on hardware.",
+    ),
+]
 InputFile = Annotated[
     Path | None,
     typer.Option(

@@ -11,7 +11,7 @@ import typer
 from ktrace_cli import console
 from ktrace_cli.errors import UsageError
 from ktrace_cli.foreign.shape import Shape, parse_shape
-from ktrace_cli.foreign.source import Source, Tool, find_tool, read_foreign
+from ktrace_cli.foreign.source import Source, Tool, find_tool, is_recording, read_foreign
 from ktrace_cli.model import Timeline
 from ktrace_cli.trace_file.recording import Recording, empty_recording
 
@@ -102,6 +102,11 @@ def load_buffer(path: Path, source: Source) -> tuple[Recording, Timeline] | None
     """
     tool = find_tool(path, source)
     if tool is None:
+        if source.is_told and is_recording(path):
+            console.say(
+                f"{path} is a recording of ktrace: `--from TOOL`, `--names` and `--shape`"
+                " are about other files"
+            )
         return None
     with console.progress(f"reading {path.name}") as advance:
         found = read_foreign(path, tool, source, advance)

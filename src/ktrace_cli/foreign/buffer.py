@@ -14,6 +14,7 @@ from ktrace_cli.trace_file.mapping import Bytes, map_file
 
 _NUMPY = b"\x93NUMPY"
 _MOST_HEADER = 1 << 16
+_WORD = 8
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Buffer:
     path: Path
     data: Bytes | memoryview
     shape: tuple[int, ...] = ()
-    """Of numpy's array; () if it was none."""
+    """Of numpy's array of 8-byte words; () if it was none."""
 
     def __len__(self) -> int:
         return len(self.data)
@@ -55,8 +56,8 @@ def read_buffer(path: Path) -> Buffer:
         raise _refuse(path, "its array holds Python objects")
     size = prod(shape) * dtype.itemsize
     whole = memoryview(data)[head.tell() :]
-    # The last axis counts 8-byte words of an int64 array, bytes of others.
-    return Buffer(path, whole[:size], tuple(int(axis) for axis in shape))
+    axes = tuple(int(axis) for axis in shape) if dtype.itemsize == _WORD else ()
+    return Buffer(path, whole[:size], axes)
 
 
 def _refuse(path: Path, why: str) -> TraceFileError:

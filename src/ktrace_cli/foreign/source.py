@@ -12,9 +12,11 @@ from ktrace_cli.foreign.buffer import Buffer, read_buffer
 from ktrace_cli.foreign.build import build_foreign
 from ktrace_cli.foreign.flydsl import find as flydsl
 from ktrace_cli.foreign.found import Found
-from ktrace_cli.foreign.names_file import SideCar, read_side_cars
-from ktrace_cli.foreign.quack import find_quack, is_quack
+from ktrace_cli.foreign.names_file import read_side_cars
+from ktrace_cli.foreign.quack.find import find_quack
+from ktrace_cli.foreign.quack.slots import is_quack
 from ktrace_cli.foreign.shape import Shape
+from ktrace_cli.foreign.side_car import SideCar
 from ktrace_cli.foreign.tileops import find_tileops, is_tileops
 from ktrace_cli.model import Timeline
 from ktrace_cli.progress import Advance, unwatched
@@ -65,12 +67,8 @@ def find_tool(path: Path, source: Source) -> Tool | None:
     Raises:
         UsageError: it may be that of several.
     """
-    try:
-        with path.open("rb") as file:
-            kind = identify(file.read(HEAD_SIZE))
-    except OSError:  # who reads recordings words it
-        return None
-    if kind is FileKind.RECORDING:
+    kind = _kind(path)
+    if kind is None or kind is FileKind.RECORDING:
         return None
     if source.tool is not None:
         return source.tool
@@ -88,6 +86,20 @@ def find_tool(path: Path, source: Source) -> Tool | None:
             fix=f"say which: `--from {likely[0].value}`",
         )
     return likely[0] if likely else None
+
+
+def is_recording(path: Path) -> bool:
+    """Tell whether a file is a recording of ours."""
+    return _kind(path) is FileKind.RECORDING
+
+
+def _kind(path: Path) -> FileKind | None:
+    """Return what a file is; None if it cannot be read, which who reads recordings words."""
+    try:
+        with path.open("rb") as file:
+            return identify(file.read(HEAD_SIZE))
+    except OSError:
+        return None
 
 
 def read_foreign(path: Path, tool: Tool, source: Source, advance: Advance = unwatched) -> Foreign:

@@ -19,9 +19,9 @@ from ktrace_cli.foreign.events import (
     rows_of,
 )
 from ktrace_cli.foreign.found import Found, Launches, Lines, TimeBase
-from ktrace_cli.foreign.names_file import SideCar
 from ktrace_cli.foreign.naming import Naming
 from ktrace_cli.foreign.shape import Shape, axes_of
+from ktrace_cli.foreign.side_car import SideCar
 from ktrace_cli.model import WAVE, Columns, Device, Flags, WaveFlag
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file.layout import Kind, ValueType
@@ -96,7 +96,8 @@ def is_tileops(buffer: Buffer, shape: Shape) -> bool:
     """Tell whether a file can only be a buffer of TileOPs': an array of three axes that fits."""
     if len(buffer.shape) != 3 or buffer.shape[2] % 2 or len(buffer) % RECORD.itemsize:
         return False
-    if buffer.shape[2] < 4 or not len(buffer):
+    slot = buffer.shape[2] * 8
+    if buffer.shape[2] < 4 or not len(buffer) or len(buffer) % slot:
         return False
     slots = guess_slots(buffer, SideCar(shape=Shape()))
     tags = slots.records["tag"][:, 1:]

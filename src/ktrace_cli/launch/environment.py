@@ -31,6 +31,7 @@ HANG_MS = "KTRACE_HANG_MS"
 LOG_LEVEL = "KTRACE_LOG_LEVEL"
 SOFT_ARCH = "KTRACE_SOFT_ARCH"
 SOFT_DEVICES = "KTRACE_SOFT_DEVICES"
+SOFT_CHECK = "KTRACE_SOFT_CHECK"
 
 DEFAULT_FOLDER = "ktrace_out"
 
@@ -59,6 +60,7 @@ class TraceOptions:
     log_level: str = ""
     soft_arch: str = ""
     soft_devices: str = ""
+    soft_check: str = ""
     inherited: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -107,6 +109,7 @@ def _ours(options: TraceOptions, session: Session, version: str) -> dict[str, st
         LOG_LEVEL: options.log_level,
         SOFT_ARCH: options.soft_arch,
         SOFT_DEVICES: options.soft_devices,
+        SOFT_CHECK: options.soft_check,
     }
 
 

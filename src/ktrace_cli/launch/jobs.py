@@ -17,6 +17,7 @@ from ktrace_cli.wording import nearest
 
 _LISTS = frozenset(field.name for field in fields(RunOptions) if field.default == ())
 _KEYS = tuple(field.name for field in fields(RunOptions))
+_FLAGS = ("force", "soft_check")
 _NESTED = "kernel_iteration_range"  # rocprofv3's files write it as a text or as lists in lists
 _DEEPEST = 8
 _YES = frozenset({"y", "yes", "t", "true", "on", "1"})
@@ -161,8 +162,8 @@ def _value(where: str, key: str, value: Any) -> str | tuple[str, ...] | None:
     if key in _LISTS:
         values = value if isinstance(value, list) else [value]
         return tuple(_text(where, key, each, "a text or a list of texts") for each in values)
-    text = _text(where, key, value, "yes or no" if key == "force" else "a text or a number")
-    return _flag(where, text) if key == "force" else text
+    text = _text(where, key, value, "yes or no" if key in _FLAGS else "a text or a number")
+    return _flag(where, key, text) if key in _FLAGS else text
 
 
 def _nested(where: str, key: str, value: Any) -> str:
@@ -183,13 +184,13 @@ def _text(where: str, key: str, value: Any, wanted: str) -> str:
     return value
 
 
-def _flag(where: str, text: str) -> str | None:
+def _flag(where: str, key: str, text: str) -> str | None:
     if text.lower() in _YES | _NO:
         return "yes" if text.lower() in _YES else None
     raise UsageError(
         f"cannot read {where}",
-        why=f"`force` is {text!r}, wanted yes or no",
-        fix="write `force: yes`",
+        why=f"`{key}` is {text!r}, wanted yes or no",
+        fix=f"write `{key}: yes`",
     )
 
 

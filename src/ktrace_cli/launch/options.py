@@ -22,6 +22,7 @@ class RunOptions:
     device: str | None = None
     arch: str | None = None
     soft_devices: str | None = None
+    soft_check: str | None = None
     kernel: tuple[str, ...] = ()
     kernel_include_regex: tuple[str, ...] = ()
     kernel_exclude_regex: tuple[str, ...] = ()

@@ -67,6 +67,7 @@ def make_plan(given: RunOptions, command: Sequence[str]) -> RunPlan:
             log_level=level if level in LEVELS else "",
             soft_arch=given.arch or "",
             soft_devices=_device_count(given.soft_devices),
+            soft_check="1" if given.soft_check else "",
         ),
         device=device,
         decodes="pftrace" in given.output_format,
@@ -93,11 +94,15 @@ def check_device(given: RunOptions, *, software: bool) -> None:
     Raises:
         UsageError: one was given.
     """
-    for option, value in (("--arch", given.arch), ("--soft-devices", given.soft_devices)):
+    for option, value in (
+        ("--arch", given.arch and f"--arch {given.arch}"),
+        ("--soft-devices", given.soft_devices and f"--soft-devices {given.soft_devices}"),
+        ("--soft-check", given.soft_check and "--soft-check"),
+    ):
         if value is not None and not software:
             raise UsageError(
-                f"`{option} {value}` has no meaning here",
-                why="it describes the software device, and this run uses the machine's HIP",
+                f"`{value}` has no meaning here",
+                why="it is for the software device, and this run uses the machine's HIP",
                 fix=f"leave out `{option}`, or run with `--device soft`",
             )
 

@@ -41,7 +41,10 @@ _FIX_BY_KIND = {
     "a recording that you compressed: `gunzip` it",
     FileKind.ZSTANDARD: "decompress it with `unzstd`",
 }
-_DEFAULT_FIX = "give a file that `ktrace run` wrote"
+_DEFAULT_FIX = (
+    "give a file that `ktrace run` wrote, or say with `--from` whose buffer it is: FlyDSL's,"
+    " QuACK's or TileOPs'"
+)
 
 
 def read_recording(path: Path, advance: Advance = unwatched) -> Recording:

@@ -17,8 +17,8 @@ bool writes_exec(uint16_t canonical_op) {
   return (canonical_op < op::v_cmp_f_f16 ? canonical_op & 1u : canonical_op & cmpx_bit) != 0;
 }
 
-void commit_mask(Wave& wave, const Inst& inst, const Row& row, Enable enable) {
-  const uint64_t mask = collect_mask(row) & wave.exec() & enable.lanes;
+void commit_mask(Wave& wave, const Inst& inst, uint64_t lane_mask, Enable enable) {
+  const uint64_t mask = lane_mask & wave.exec() & enable.lanes;
   wave.set_sgpr64(inst.scalar_dst, mask);
   if (writes_exec(inst.op)) {
     wave.set_exec(mask);
@@ -32,7 +32,7 @@ void compare(Wave& wave, const Inst& inst) {
   const Source<B> b(wave, inst, 1, enable);
   Row row;
   KTRACE_EACH_LANE(l) { row.at[l] = as_mask(predicate(a[l], b[l])); }
-  commit_mask(wave, inst, row, enable);
+  commit_mask(wave, inst, collect_mask(row), enable);
 }
 
 template <class Lane>

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "vector/lanes/masks.hpp"
+
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 namespace {
 
@@ -80,6 +82,14 @@ const Permutation& permutation(unsigned control) {
   return table[control & (control_count - 1)];
 }
 
+// `from` and `to` do not overlap.
+void gather(const Permutation& moves, const uint32_t* from, uint32_t* to) {
+  for (unsigned l = 0; l < lanes; l += 2) {
+    const uint64_t pair = from[moves.from[l]] | uint64_t{from[moves.from[l + 1]]} << 32;
+    std::memcpy(to + l, &pair, sizeof pair);  // one store for two lanes
+  }
+}
+
 uint64_t lanes_of_masks(unsigned row_mask, unsigned bank_mask) {
   uint64_t allowed = 0;
   for (unsigned quad = 0; quad < lanes / 4; ++quad) {
@@ -96,19 +106,20 @@ uint64_t permute_dpp(const Wave& wave, const Inst& inst, const uint32_t* from, u
   if (!moves.known) {
     fault(wave, inst, "dpp_ctrl 0x%x is not implemented", unsigned{inst.dpp_ctrl});
   }
-  // A lane that EXEC switches off is no more a source than one beyond the row.
-  const uint64_t exec = wave.exec();
+  gather(moves, from, to);
   uint64_t valid = moves.exists;
-  for (unsigned l = 0; l < lanes; ++l) {
-    to[l] = from[moves.from[l]];
-  }
-  if (exec != ~uint64_t{0}) {
-    for (unsigned l = 0; l < lanes; ++l) {
-      valid &= ~((~exec >> moves.from[l] & 1u) << l);
-    }
+  // A lane that EXEC switches off is no more a source than one beyond the row.
+  if (wave.exec() != ~uint64_t{0}) {
+    Row active;
+    expand_mask(wave.exec(), active);
+    Row moved;
+    gather(moves, active.at, moved.at);
+    valid &= collect_mask(moved);
   }
   if (valid != ~uint64_t{0}) {
-    KTRACE_EACH_LANE(l) { to[l] &= 0u - static_cast<uint32_t>(valid >> l & 1u); }
+    Row mask;
+    expand_mask(valid, mask);
+    KTRACE_EACH_LANE(l) { to[l] &= mask.at[l]; }
   }
   const uint64_t masked = inst.row_mask == 15 && inst.bank_mask == 15
                               ? ~uint64_t{0}

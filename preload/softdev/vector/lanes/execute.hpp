@@ -10,6 +10,26 @@
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
+// Where results of 32 bits go: to their register if nothing stands in between, else to a row that is
+// committed. A source may be the same register, whose lanes are then read before they are written.
+template <class R>
+class Target {
+ public:
+  Target(Wave& wave, const Inst& inst, Enable enable)
+      : m_direct(writes_plainly<R>(wave, inst, enable)), m_to(m_direct ? wave.vgpr(inst.dst) : m_row.at) {}
+  uint32_t* row() const { return m_to; }
+  void commit(Wave& wave, const Inst& inst, Enable enable) {
+    if (__builtin_expect(!m_direct, 0)) {
+      commit_bits<R>(wave, inst, m_row, enable);
+    }
+  }
+
+ private:
+  Row m_row;
+  const bool m_direct;
+  uint32_t* const m_to;
+};
+
 template <class Signature, auto operation>
 struct Run;
 
@@ -19,9 +39,16 @@ struct Run<R(A), operation> {
     Enable enable;
     const RoundingScope<R> rounding(wave);
     const Source<A> a(wave, inst, 0, enable);
-    Result<R> result;
-    KTRACE_EACH_LANE(l) { result.set(l, operation(a[l])); }
-    result.commit(wave, inst, enable);
+    if constexpr (is_one_register<R>) {
+      Target<R> target(wave, inst, enable);
+      uint32_t* const to = target.row();
+      KTRACE_EACH_LANE(l) { to[l] = bits_of<R>(operation(a[l])); }
+      target.commit(wave, inst, enable);
+    } else {
+      Result<R> result;
+      KTRACE_EACH_LANE(l) { result.set(l, operation(a[l])); }
+      result.commit(wave, inst, enable);
+    }
   }
 };
 
@@ -32,9 +59,16 @@ struct Run<R(A, B), operation> {
     const RoundingScope<R> rounding(wave);
     const Source<A> a(wave, inst, 0, enable);
     const Source<B> b(wave, inst, 1, enable);
-    Result<R> result;
-    KTRACE_EACH_LANE(l) { result.set(l, operation(a[l], b[l])); }
-    result.commit(wave, inst, enable);
+    if constexpr (is_one_register<R>) {
+      Target<R> target(wave, inst, enable);
+      uint32_t* const to = target.row();
+      KTRACE_EACH_LANE(l) { to[l] = bits_of<R>(operation(a[l], b[l])); }
+      target.commit(wave, inst, enable);
+    } else {
+      Result<R> result;
+      KTRACE_EACH_LANE(l) { result.set(l, operation(a[l], b[l])); }
+      result.commit(wave, inst, enable);
+    }
   }
 };
 
@@ -46,9 +80,16 @@ struct Run<R(A, B, C), operation> {
     const Source<A> a(wave, inst, 0, enable);
     const Source<B> b(wave, inst, 1, enable);
     const Source<C> c(wave, inst, 2, enable);
-    Result<R> result;
-    KTRACE_EACH_LANE(l) { result.set(l, operation(a[l], b[l], c[l])); }
-    result.commit(wave, inst, enable);
+    if constexpr (is_one_register<R>) {
+      Target<R> target(wave, inst, enable);
+      uint32_t* const to = target.row();
+      KTRACE_EACH_LANE(l) { to[l] = bits_of<R>(operation(a[l], b[l], c[l])); }
+      target.commit(wave, inst, enable);
+    } else {
+      Result<R> result;
+      KTRACE_EACH_LANE(l) { result.set(l, operation(a[l], b[l], c[l])); }
+      result.commit(wave, inst, enable);
+    }
   }
 };
 

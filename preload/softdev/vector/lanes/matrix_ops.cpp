@@ -4,6 +4,8 @@
 // k = group * per_lane + e, and B likewise by column. So for one k the values of a block lie side by side in
 // one row of converted elements (a plane), and D's rows of adjacent columns lie in adjacent lanes: a
 // product is a sum of outer products of contiguous vectors, without any transposition.
+#include <type_traits>
+
 #include "vector/lanes/families.hpp"
 #include "vector/lanes/float8.hpp"
 #include "vector/lanes/matrix_tiles.hpp"
@@ -179,62 +181,73 @@ void unpack_operand(const Wave& wave, const Inst& inst, unsigned n,
   }
 }
 
-// C and D as the wave holds them: rows of 32-bit sums, or pairs of rows for f64.
+// D's registers, where the product is summed up: A and B have been read, and C is there already more often
+// than not.
 template <class S, class Sum>
-struct Accumulators {
-  static constexpr bool wide = sizeof(Sum) == 8;
-  Plane<Sum> items[S::results];
+class Result32 {
+ public:
+  Result32(Wave& wave, const Inst& inst) : m_items(wave.vgpr(inst.dst)) {
+    const unsigned code = inst.src[2];
+    if (code >= code_vgpr) {
+      const uint32_t* from = wave.vgpr(code - code_vgpr);
+      if (from != m_items) {
+        std::memmove(m_items, from, S::results * sizeof(Row));  // they may overlap
+      }
+      return;
+    }
+    const uint32_t value = read_scalar(wave, inst, code);
+    for (unsigned l = 0; l < S::results * lanes; ++l) {
+      m_items[l] = value;
+    }
+  }
+  Sum* row(unsigned block, unsigned row) const {
+    const Place place = place_32<S>(block, row);
+    return reinterpret_cast<Sum*>(m_items + place.item * lanes + place.lane);
+  }
+  void store(Wave&, const Inst&) const {}
 
-  void load(Wave& wave, const Inst& inst) {
+ private:
+  uint32_t* const m_items;
+};
+
+// C and D of f64: pairs of registers are one row of sums meanwhile.
+template <class S>
+class Result64 {
+ public:
+  Result64(Wave& wave, const Inst& inst) {
     const unsigned code = inst.src[2];
     for (unsigned item = 0; item < S::results; ++item) {
       if (code >= code_vgpr) {
-        load_item(wave, code - code_vgpr, item);
+        unpack(wave.arch, ElementF64{}, wave.vgpr(code - code_vgpr + 2 * item), &m_items[item]);
       } else {
-        fill_item(wave, inst, code, item);
+        const auto value = bits_as<double>(read_scalar64(wave, inst, code, OperandType::real));
+        KTRACE_EACH_LANE(l) { m_items[item].at[l] = value; }
       }
     }
   }
+  double* row(unsigned block, unsigned row) {
+    const Place place = place_64<S>(block, row);
+    return m_items[place.item].at + place.lane;
+  }
+  Plane<double> (&items())[S::results] { return m_items; }
   void store(Wave& wave, const Inst& inst) const {
     for (unsigned item = 0; item < S::results; ++item) {
-      if constexpr (wide) {
-        uint32_t* low = wave.vgpr(inst.dst + 2 * item);
-        KTRACE_EACH_LANE(l) {
-          const uint64_t bits = bits_as<uint64_t>(items[item].at[l]);
-          low[l] = static_cast<uint32_t>(bits);
-          low[lanes + l] = static_cast<uint32_t>(bits >> 32);
-        }
-      } else {
-        std::memcpy(wave.vgpr(inst.dst + item), items[item].at, sizeof items[item].at);
+      uint32_t* low = wave.vgpr(inst.dst + 2 * item);
+      KTRACE_EACH_LANE(l) {
+        const uint64_t bits = bits_as<uint64_t>(m_items[item].at[l]);
+        low[l] = static_cast<uint32_t>(bits);
+        low[lanes + l] = static_cast<uint32_t>(bits >> 32);
       }
     }
   }
 
  private:
-  void load_item(Wave& wave, unsigned reg, unsigned item) {
-    if constexpr (wide) {
-      unpack(wave.arch, ElementF64{}, wave.vgpr(reg + 2 * item), &items[item]);
-    } else {
-      std::memcpy(items[item].at, wave.vgpr(reg + item), sizeof items[item].at);
-    }
-  }
-  void fill_item(Wave& wave, const Inst& inst, unsigned code, unsigned item) {
-    Sum value;
-    if constexpr (wide) {
-      value = bits_as<Sum>(read_scalar64(wave, inst, code, OperandType::real));
-    } else {
-      value = bits_as<Sum>(read_scalar(wave, inst, code));
-    }
-    for (Sum& lane : items[item].at) {
-      lane = value;
-    }
-  }
+  Plane<double> m_items[S::results];
 };
 
-template <class S, class Value>
-void multiply_planes(const Inst& inst, const Plane<Value>* a, const Plane<Value>* b,
-                     Accumulators<S, Value>& accumulators) {
-  constexpr bool wide = Accumulators<S, Value>::wide;
+template <class S, class Value, class Result>
+void multiply_planes(const Inst& inst, const Plane<Value>* a, const Plane<Value>* b, Result& result) {
+  constexpr bool wide = sizeof(Value) == 8;
   for (unsigned block = 0; block < S::blocks; ++block) {
     // cbsz: groups of 2^cbsz blocks share the A of block `abid` in the group.
     const unsigned a_block = inst.cbsz == 0 || wide ? block : (block >> inst.cbsz << inst.cbsz) + inst.abid;
@@ -246,20 +259,14 @@ void multiply_planes(const Inst& inst, const Plane<Value>* a, const Plane<Value>
       b_at[k] = b[k % S::per_lane].at + group_start + block * S::size;
     }
     for (unsigned row = 0; row < S::size; row += row_tile) {
-      alignas(64) Value sums[row_tile][S::size];
       Value* rows[row_tile];
       for (unsigned r = 0; r < row_tile; ++r) {
-        const Place place = wide ? place_64<S>(block, row + r) : place_32<S>(block, row + r);
-        rows[r] = accumulators.items[place.item].at + place.lane;
-        std::memcpy(sums[r], rows[r], sizeof sums[r]);
+        rows[r] = result.row(block, row + r);
       }
       if constexpr (S::size >= 16) {
-        accumulate_wide<S::size, S::depth>(a_at, b_at, row, sums);
+        accumulate_wide<S::size, S::depth>(a_at, b_at, row, rows);
       } else {
-        accumulate<S::size, S::depth>(a_at, b_at, row, sums);
-      }
-      for (unsigned r = 0; r < row_tile; ++r) {
-        std::memcpy(rows[r], sums[r], sizeof sums[r]);
+        accumulate<S::size, S::depth>(a_at, b_at, row, rows);
       }
     }
   }
@@ -268,19 +275,19 @@ void multiply_planes(const Inst& inst, const Plane<Value>* a, const Plane<Value>
 template <class S, class A, class B = A>
 void multiply_matrices(Wave& wave, const Inst& inst) {
   using Value = typename A::Value;
+  constexpr bool wide = sizeof(Value) == 8;
   Plane<Value> a[S::per_lane];
   Plane<Value> b[S::per_lane];
-  Accumulators<S, Value> accumulators;
   unpack_operand<S, A>(wave, inst, 0, a);
   unpack_operand<S, B>(wave, inst, 1, b);
-  accumulators.load(wave, inst);
-  if constexpr (sizeof(Value) == 8) {
-    negate_operands(wave, inst, a, b, accumulators.items);
+  std::conditional_t<wide, Result64<S>, Result32<S, Value>> result(wave, inst);
+  if constexpr (wide) {
+    negate_operands(wave, inst, a, b, result.items());
   } else if (inst.blgp != 0) {
     move_lanes(inst.blgp, b);
   }
-  multiply_planes<S>(inst, a, b, accumulators);
-  accumulators.store(wave, inst);
+  multiply_planes<S>(inst, a, b, result);
+  result.store(wave, inst);
 }
 
 // gfx950's f8f6f4 instructions name their formats in cbsz and blgp.

@@ -1,5 +1,5 @@
-// Small dense products, the inner part of matrix instructions: sums[r][c] += a[k][r] * b[k][c] over k, where
-// a[k] and b[k] point to contiguous values.
+// Small dense products, the inner part of matrix instructions: rows[r][c] += a[k][r] * b[k][c] over k, in the
+// order of k, where a[k], b[k] and rows[r] point to contiguous values.
 #pragma once
 
 #include <cmath>
@@ -21,9 +21,13 @@ inline int32_t multiply_into(int32_t a, int32_t b, int32_t sum) {
   return static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(a * b));
 }
 
-// sums[r][c] += sum over k of a[k][r] * b[k][c], for row_tile rows.
+// For row_tile rows.
 template <unsigned columns, unsigned depth, class Value>
-void accumulate(const Value* const* a, const Value* const* b, unsigned first_row, Value (*sums)[columns]) {
+void accumulate(const Value* const* a, const Value* const* b, unsigned first_row, Value* const* rows) {
+  Value sums[row_tile][columns];
+  for (unsigned r = 0; r < row_tile; ++r) {
+    std::memcpy(sums[r], rows[r], sizeof sums[r]);
+  }
   for (unsigned k = 0; k < depth; ++k) {
     for (unsigned r = 0; r < row_tile; ++r) {
       const Value factor = a[k][first_row + r];
@@ -31,6 +35,9 @@ void accumulate(const Value* const* a, const Value* const* b, unsigned first_row
         sums[r][c] = multiply_into(factor, b[k][c], sums[r][c]);
       }
     }
+  }
+  for (unsigned r = 0; r < row_tile; ++r) {
+    std::memcpy(rows[r], sums[r], sizeof sums[r]);
   }
 }
 
@@ -64,15 +71,14 @@ struct VectorI32 {
 
 // row_tile rows by two vectors: 8 of the 16 vector registers hold sums.
 template <class V, unsigned columns, unsigned depth, class Value>
-void accumulate_tiles(const Value* const* a, const Value* const* b, unsigned first_row,
-                      Value (*sums)[columns]) {
+void accumulate_tiles(const Value* const* a, const Value* const* b, unsigned first_row, Value* const* rows) {
   using Vector = typename V::Vector;
   constexpr unsigned width = sizeof(Vector) / sizeof(Value);
   for (unsigned column = 0; column < columns; column += 2 * width) {
     Vector total[row_tile][2];
     for (unsigned r = 0; r < row_tile; ++r) {
-      total[r][0] = V::load(sums[r] + column);
-      total[r][1] = V::load(sums[r] + column + width);
+      total[r][0] = V::load(rows[r] + column);
+      total[r][1] = V::load(rows[r] + column + width);
     }
     for (unsigned k = 0; k < depth; ++k) {
       const Vector left = V::load(b[k] + column);
@@ -84,28 +90,27 @@ void accumulate_tiles(const Value* const* a, const Value* const* b, unsigned fir
       }
     }
     for (unsigned r = 0; r < row_tile; ++r) {
-      V::store(sums[r] + column, total[r][0]);
-      V::store(sums[r] + column + width, total[r][1]);
+      V::store(rows[r] + column, total[r][0]);
+      V::store(rows[r] + column + width, total[r][1]);
     }
   }
 }
 template <unsigned columns, unsigned depth>
-void accumulate_wide(const float* const* a, const float* const* b, unsigned row, float (*sums)[columns]) {
-  accumulate_tiles<VectorF32, columns, depth>(a, b, row, sums);
+void accumulate_wide(const float* const* a, const float* const* b, unsigned row, float* const* rows) {
+  accumulate_tiles<VectorF32, columns, depth>(a, b, row, rows);
 }
 template <unsigned columns, unsigned depth>
-void accumulate_wide(const double* const* a, const double* const* b, unsigned row, double (*sums)[columns]) {
-  accumulate_tiles<VectorF64, columns, depth>(a, b, row, sums);
+void accumulate_wide(const double* const* a, const double* const* b, unsigned row, double* const* rows) {
+  accumulate_tiles<VectorF64, columns, depth>(a, b, row, rows);
 }
 template <unsigned columns, unsigned depth>
-void accumulate_wide(const int32_t* const* a, const int32_t* const* b, unsigned row,
-                     int32_t (*sums)[columns]) {
-  accumulate_tiles<VectorI32, columns, depth>(a, b, row, sums);
+void accumulate_wide(const int32_t* const* a, const int32_t* const* b, unsigned row, int32_t* const* rows) {
+  accumulate_tiles<VectorI32, columns, depth>(a, b, row, rows);
 }
 #else
 template <unsigned columns, unsigned depth, class Value>
-void accumulate_wide(const Value* const* a, const Value* const* b, unsigned row, Value (*sums)[columns]) {
-  accumulate<columns, depth>(a, b, row, sums);
+void accumulate_wide(const Value* const* a, const Value* const* b, unsigned row, Value* const* rows) {
+  accumulate<columns, depth>(a, b, row, rows);
 }
 #endif
 

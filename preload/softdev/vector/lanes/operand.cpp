@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "vector/lanes/dpp.hpp"
+#include "vector/lanes/masks.hpp"
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 namespace {
@@ -108,47 +109,52 @@ const uint32_t* fetch_modified(Wave& wave, const Inst& inst, unsigned n, SourceK
   return row;
 }
 
-void fetch_wide(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row64& row, Enable& enable) {
+WordRows fetch_words(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row& low, Row& high,
+                     Enable& enable) {
   const unsigned code = inst.src[n];
-  if (code >= code_vgpr) {
-    const uint32_t* low = wave.vgpr(code - code_vgpr);
-    const uint32_t* high = wave.vgpr(code - code_vgpr + 1u);
-    Row moved_low;
-    Row moved_high;
-    if (__builtin_expect(inst.dpp && n == 0, 0)) {
-      enable.lanes &= permute_dpp(wave, inst, low, moved_low.at);
-      permute_dpp(wave, inst, high, moved_high.at);
-      low = moved_low.at;
-      high = moved_high.at;
-    }
-    KTRACE_EACH_LANE(l) { row.at[l] = low[l] | uint64_t{high[l]} << 32; }
-  } else {
+  WordRows rows{low.at, high.at};
+  if (code < code_vgpr) {
     const uint64_t value = read_scalar64(wave, inst, code, type);
-    KTRACE_EACH_LANE(l) { row.at[l] = value; }
+    KTRACE_EACH_LANE(l) { low.at[l] = static_cast<uint32_t>(value); }
+    KTRACE_EACH_LANE(l) { high.at[l] = static_cast<uint32_t>(value >> 32); }
+  } else {
+    rows = {wave.vgpr(code - code_vgpr), wave.vgpr(code - code_vgpr + 1u)};
+    if (__builtin_expect(inst.dpp && n == 0, 0)) {
+      enable.lanes &= permute_dpp(wave, inst, rows.low, low.at);
+      permute_dpp(wave, inst, rows.high, high.at);
+      rows = {low.at, high.at};
+    }
   }
-  constexpr uint64_t sign = uint64_t{1} << 63;
+  constexpr uint32_t sign = 0x80000000u;  // in the high word
   if ((inst.abs >> n & 1) != 0) {
-    KTRACE_EACH_LANE(l) { row.at[l] &= ~sign; }
+    KTRACE_EACH_LANE(l) { high.at[l] = rows.high[l] & ~sign; }
+    rows.high = high.at;
   }
   if ((inst.neg >> n & 1) != 0) {
-    KTRACE_EACH_LANE(l) { row.at[l] ^= sign; }
+    KTRACE_EACH_LANE(l) { high.at[l] = rows.high[l] ^ sign; }
+    rows.high = high.at;
   }
   if (type == OperandType::real && __builtin_expect(flushes_half_inputs(wave), 0)) {
+    Row64 row;
+    KTRACE_EACH_LANE(l) { row.at[l] = rows.low[l] | uint64_t{rows.high[l]} << 32; }
     flush_doubles(row);
+    KTRACE_EACH_LANE(l) { low.at[l] = static_cast<uint32_t>(row.at[l]); }
+    KTRACE_EACH_LANE(l) { high.at[l] = static_cast<uint32_t>(row.at[l] >> 32); }
+    rows = {low.at, high.at};
   }
+  return rows;
 }
 
 void commit_masked(Wave& wave, unsigned reg, const Row& row, uint64_t lane_mask) {
   uint32_t* to = wave.vgpr(reg);
-  KTRACE_EACH_LANE(l) {
-    const uint32_t mask = 0u - static_cast<uint32_t>(lane_mask >> l & 1u);
-    to[l] = (to[l] & ~mask) | (row.at[l] & mask);
-  }
+  Row mask;
+  expand_mask(lane_mask, mask);
+  KTRACE_EACH_LANE(l) { to[l] = (to[l] & ~mask.at[l]) | (row.at[l] & mask.at[l]); }
 }
 
 void commit_sdwa(Wave& wave, const Inst& inst, const Row& row, uint64_t lane_mask) {
   if (inst.dst_sel == sdwa_dword) {
-    commit_masked(wave, inst.dst, row, lane_mask);
+    commit(wave, inst.dst, row, Enable{lane_mask});
     return;
   }
   const uint32_t* old = wave.vgpr(inst.dst);

@@ -58,7 +58,6 @@ inline void narrow_halves(const Wave& wave, const RowF32& values, Row& row) {
 // The general case of fetch. Returns `scratch`, filled; or a register's row.
 const uint32_t* fetch_modified(Wave& wave, const Inst& inst, unsigned n, SourceKind kind, Row& scratch,
                                Enable& enable);
-void fetch_wide(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row64& row, Enable& enable);
 
 // A row of 32-bit patterns. 16-bit kinds have their value in the low half and anything above it.
 inline const uint32_t* fetch(Wave& wave, const Inst& inst, unsigned n, SourceKind kind, Row& scratch,
@@ -66,6 +65,11 @@ inline const uint32_t* fetch(Wave& wave, const Inst& inst, unsigned n, SourceKin
   const unsigned code = inst.src[n];
   if (__builtin_expect(code >= code_vgpr && reads_plainly(wave, inst, kind), 1)) {
     return wave.vgpr(code - code_vgpr);
+  }
+  if (code < 128 && reads_plainly(wave, inst, kind)) {  // an SGPR
+    const uint32_t value = wave.sgpr[code];
+    KTRACE_EACH_LANE(l) { scratch.at[l] = value; }
+    return scratch.at;
   }
   return fetch_modified(wave, inst, n, kind, scratch, enable);
 }
@@ -107,16 +111,29 @@ class Source<F16> {
   RowF32 m_values;
 };
 
+// The low and the high words of 64-bit values. `enable` as for fetch.
+struct WordRows {
+  const uint32_t* low;
+  const uint32_t* high;
+};
+WordRows fetch_words(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row& low, Row& high,
+                     Enable& enable);
+
 template <class Type, OperandType operand_type>
 class WideSource {
  public:
-  WideSource(Wave& wave, const Inst& inst, unsigned n, Enable& enable) {
-    fetch_wide(wave, inst, n, operand_type, m_row, enable);
+  WideSource(Wave& wave, const Inst& inst, unsigned n, Enable& enable)
+      : m_rows(fetch_words(wave, inst, n, operand_type, m_low, m_high, enable)) {}
+  WideSource(const WideSource&) = delete;
+  WideSource& operator=(const WideSource&) = delete;
+  typename Type::Lane operator[](unsigned l) const {
+    return bits_as<typename Type::Lane>(m_rows.low[l] | uint64_t{m_rows.high[l]} << 32);
   }
-  typename Type::Lane operator[](unsigned l) const { return bits_as<typename Type::Lane>(m_row.at[l]); }
 
  private:
-  Row64 m_row;
+  Row m_low;
+  Row m_high;
+  WordRows m_rows;
 };
 template <>
 class Source<U64> : public WideSource<U64, OperandType::integer> {
@@ -197,7 +214,7 @@ inline void commit(Wave& wave, unsigned reg, const Row& row, Enable enable) {
   const uint64_t exec = wave.exec();
   if (__builtin_expect((exec & enable.lanes) == ~uint64_t{0}, 1)) {
     std::memcpy(to, row.at, sizeof row.at);
-  } else if (enable.lanes == ~uint64_t{0}) {
+  } else if ((exec & ~enable.lanes) == 0) {
     const uint32_t* mask = wave.mask();
     KTRACE_EACH_LANE(l) { to[l] = (to[l] & ~mask[l]) | (row.at[l] & mask[l]); }
   } else {
@@ -217,17 +234,6 @@ inline void commit_result(Wave& wave, const Inst& inst, const Row& row, Enable e
 // A 16-bit result zeroes the other half, except that op_sel[3] writes the high half and keeps the low one.
 void commit_half(Wave& wave, const Inst& inst, Row& row, Enable enable);
 
-inline void commit_wide(Wave& wave, const Inst& inst, const Row64& row, Enable enable) {
-  Row low;
-  Row high;
-  KTRACE_EACH_LANE(l) {
-    low.at[l] = static_cast<uint32_t>(row.at[l]);
-    high.at[l] = static_cast<uint32_t>(row.at[l] >> 32);
-  }
-  commit(wave, inst.dst, low, enable);
-  commit(wave, inst.dst + 1u, high, enable);
-}
-
 // Output modifiers and flushing of a float result, in place.
 void finish_f32(const Wave& wave, const Inst& inst, Row& row);
 void finish_f16(const Wave& wave, const Inst& inst, RowF32& row);
@@ -235,6 +241,43 @@ void finish_f64(const Wave& wave, const Inst& inst, Row64& row);
 
 inline bool finishes_plainly_f32(const Wave& wave, const Inst& inst) {
   return inst.omod == 0 && !inst.clamp && (wave.mode & 0x20u) != 0;
+}
+
+inline bool finishes_plainly_f64(const Wave& wave, const Inst& inst) {
+  return inst.omod == 0 && !inst.clamp && !flushes_half_outputs(wave);
+}
+
+// Results of one register whose bits need no conversion.
+template <class Type>
+constexpr bool is_one_register = false;
+template <>
+inline constexpr bool is_one_register<U32> = true;
+template <>
+inline constexpr bool is_one_register<I32> = true;
+template <>
+inline constexpr bool is_one_register<F32> = true;
+
+template <class Type>
+inline uint32_t bits_of(typename Type::Lane value) {
+  return bits_as<uint32_t>(value);
+}
+
+// Every lane is written, and nothing changes the bits.
+template <class Type>
+inline bool writes_plainly(const Wave& wave, const Inst& inst, Enable enable) {
+  const bool finishes_plainly = source_kind<Type> != SourceKind::real32 || finishes_plainly_f32(wave, inst);
+  return (wave.exec() & enable.lanes) == ~uint64_t{0} && !inst.sdwa && finishes_plainly;
+}
+
+// Finishes and writes bits that an instruction has computed.
+template <class Type>
+inline void commit_bits(Wave& wave, const Inst& inst, Row& row, Enable enable) {
+  if constexpr (source_kind<Type> == SourceKind::real32) {
+    if (!finishes_plainly_f32(wave, inst)) {
+      finish_f32(wave, inst, row);
+    }
+  }
+  commit_result(wave, inst, row, enable);
 }
 
 template <class Type>
@@ -294,27 +337,36 @@ class Result<F16> {
 template <class Type>
 class WideResult {
  public:
-  void set(unsigned l, typename Type::Lane value) { m_row.at[l] = bits_as<uint64_t>(value); }
-  void commit(Wave& wave, const Inst& inst, Enable enable) { commit_wide(wave, inst, m_row, enable); }
+  void set(unsigned l, typename Type::Lane value) {
+    const uint64_t bits = bits_as<uint64_t>(value);
+    m_low.at[l] = static_cast<uint32_t>(bits);
+    m_high.at[l] = static_cast<uint32_t>(bits >> 32);
+  }
+  void commit(Wave& wave, const Inst& inst, Enable enable) {
+    softdev::KTRACE_SOFTDEV_ISA::commit(wave, inst.dst, m_low, enable);
+    softdev::KTRACE_SOFTDEV_ISA::commit(wave, inst.dst + 1u, m_high, enable);
+  }
 
- private:
-  Row64 m_row;
+ protected:
+  Row m_low;
+  Row m_high;
 };
 template <>
 class Result<U64> : public WideResult<U64> {};
 template <>
 class Result<I64> : public WideResult<I64> {};
 template <>
-class Result<F64> {
+class Result<F64> : public WideResult<F64> {
  public:
-  void set(unsigned l, double value) { m_row.at[l] = bits_as<uint64_t>(value); }
   void commit(Wave& wave, const Inst& inst, Enable enable) {
-    finish_f64(wave, inst, m_row);
-    commit_wide(wave, inst, m_row, enable);
+    if (__builtin_expect(!finishes_plainly_f64(wave, inst), 0)) {
+      Row64 row;
+      KTRACE_EACH_LANE(l) { row.at[l] = m_low.at[l] | uint64_t{m_high.at[l]} << 32; }
+      finish_f64(wave, inst, row);
+      KTRACE_EACH_LANE(l) { set(l, bits_as<double>(row.at[l])); }
+    }
+    WideResult<F64>::commit(wave, inst, enable);
   }
-
- private:
-  Row64 m_row;
 };
 
 }  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -158,17 +158,29 @@ void select_word(Wave& wave, const Inst& inst, unsigned n, bool second, Row& row
 class WordSource {
  public:
   WordSource(Wave& wave, const Inst& inst, unsigned n, Half half) {
-    select_word(wave, inst, n, bit_of(half == Half::low ? inst.op_sel : inst.op_sel_hi, n), m_row);
-    const uint32_t flip = bit_of(half == Half::low ? inst.neg : inst.neg_hi, n) ? 0x80000000u : 0u;
+    const bool second = bit_of(half == Half::low ? inst.op_sel : inst.op_sel_hi, n);
+    const bool is_negated = bit_of(half == Half::low ? inst.neg : inst.neg_hi, n);
+    const unsigned code = inst.src[n];
+    const bool flushes = (wave.mode & 0x10u) == 0;
+    if (__builtin_expect(code >= code_vgpr && !is_negated && !flushes, 1)) {
+      m_at = wave.vgpr(code - code_vgpr + (second ? 1u : 0u));
+      return;
+    }
+    m_at = m_row.at;
+    select_word(wave, inst, n, second, m_row);
+    const uint32_t flip = is_negated ? 0x80000000u : 0u;
     KTRACE_EACH_LANE(l) { m_row.at[l] ^= flip; }
-    if ((wave.mode & 0x10u) == 0) {
+    if (flushes) {
       KTRACE_EACH_LANE(l) { m_row.at[l] &= (m_row.at[l] & 0x7f800000u) == 0 ? 0x80000000u : ~0u; }
     }
   }
-  float operator[](unsigned l) const { return bits_as<float>(m_row.at[l]); }
+  WordSource(const WordSource&) = delete;
+  WordSource& operator=(const WordSource&) = delete;
+  float operator[](unsigned l) const { return bits_as<float>(m_at[l]); }
 
  private:
   Row m_row;
+  const uint32_t* m_at;
 };
 
 template <auto operation, bool three>

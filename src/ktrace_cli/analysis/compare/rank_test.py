@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import comb, erfc, lgamma, log, sqrt
 
 import numpy as np
@@ -68,15 +69,22 @@ def _double_ranks(values: Floats) -> tuple[Ints, Ints]:
 
 def _exact(doubled: Ints, size: int, rank_sum: int) -> float:
     """Count the choices of `size` ranks whose sum is at least as far from the middle."""
-    most = int(np.sort(doubled)[-size:].sum())
+    ways = _ways(tuple(np.sort(doubled).tolist()), size)
+    middle = size * (len(doubled) + 1)
+    is_as_far = np.abs(np.arange(len(ways)) - middle) >= abs(rank_sum - middle)
+    return float(min(1.0, ways[is_as_far].sum() / comb(len(doubled), size)))
+
+
+@lru_cache(maxsize=64)  # without ties, all phases of a kernel have the same ranks
+def _ways(doubled: tuple[int, ...], size: int) -> Floats:
+    """Return how many choices of `size` ranks add up to each sum."""
+    most = sum(doubled[-size:])
     # ways[n, s]: how many choices of n ranks add up to s. Below 2**53, so floats are exact.
     ways = np.zeros((size + 1, most + 1))
     ways[0, 0] = 1
-    for rank in doubled.tolist():
+    for rank in doubled:
         ways[1:, rank:] += ways[:-1, : most + 1 - rank].copy()
-    middle = size * (len(doubled) + 1)
-    is_as_far = np.abs(np.arange(most + 1) - middle) >= abs(rank_sum - middle)
-    return float(min(1.0, ways[size][is_as_far].sum() / comb(len(doubled), size)))
+    return np.asarray(ways[size], np.float64)
 
 
 def _normal(sizes: tuple[int, int], ties: Ints, rank_sum: int) -> float:

@@ -26,7 +26,7 @@ from ktrace_cli.foreign.flydsl.layout import (
 from ktrace_cli.foreign.flydsl.reader import FlydslReader, list_waves
 from ktrace_cli.foreign.flydsl.regions import Regions, look_like_waves, survey
 from ktrace_cli.foreign.found import Found, Launches, TimeBase
-from ktrace_cli.foreign.names_file import SideCar, name_kernel, tell_kernel
+from ktrace_cli.foreign.side_car import SideCar, name_kernel, tell_kernel
 from ktrace_cli.model import Device, Flags
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file.mapping import Bytes
