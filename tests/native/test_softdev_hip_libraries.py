@@ -67,6 +67,20 @@ def test_a_librarys_kernel_is_loaded_for_the_current_device(code_object: Path) -
     assert launch(kernel, []) == INVALID_HANDLE
 
 
+def test_a_librarys_module_is_not_the_programs_to_unload(code_object: Path) -> None:
+    image = ctypes.create_string_buffer(code_object.read_bytes())
+    library = out_pointer("hipLibraryLoadData", image, *NO_OPTIONS)
+    kernel = out_pointer("hipLibraryGetKernel", handle(library), b"fill")
+    # What a handle is that the program kept after its module was unloaded, if memory is used again.
+    module = ctypes.c_void_p.from_address(kernel).value
+
+    status = load_hip().hipModuleUnload(ctypes.c_void_p(module))
+
+    assert status == NOT_FOUND
+    assert run_fill(out_pointer("hipLibraryGetKernel", handle(library), b"fill")) == [42] * 64
+    call("hipLibraryUnload", handle(library))
+
+
 def test_a_library_from_a_file_lists_its_kernels(code_object: Path) -> None:
     path = str(code_object).encode()
     library = out_pointer("hipLibraryLoadFromFile", path, *NO_OPTIONS)

@@ -33,7 +33,6 @@ def test_a_grid_of_a_quintillion_waves_ends_at_the_limit() -> None:
 
     assert outcome.statuses == [LAUNCH_FAILURE]
     assert "5000 instructions were executed, which is the limit" in outcome.errors
-    assert outcome.seconds[0] < 10
 
 
 # Stores at 16, 1040, 2064, ... of its stack.

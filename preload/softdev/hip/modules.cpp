@@ -11,6 +11,8 @@
 #include <cstring>
 
 #include "hip/call.hpp"
+#include "hip/fat_binary.hpp"
+#include "hip/libraries.hpp"
 
 namespace ktrace::softdev::hip {
 
@@ -57,6 +59,20 @@ hipError_t load_image(const char* caller, hipModule_t* module, const void* image
     }
     return load_module(runtime, current_device(), image, 0, caller, module);
   });
+}
+
+template <class Owners>
+bool is_of_one(const Owners& owners, hipModule_t module) {
+  return std::any_of(owners.begin(), owners.end(), [module](const auto& owner) {
+    const auto& modules = owner.second->module_by_device;
+    return std::any_of(modules.begin(), modules.end(),
+                       [module](const auto& entry) { return entry.second == module; });
+  });
+}
+
+// Of a library or a fat binary, which unloads it: a program has its handle only if it kept one too long.
+bool is_lent(const Runtime& runtime, hipModule_t module) {
+  return is_of_one(runtime.libraries, module) || is_of_one(runtime.fat_binaries->binaries, module);
 }
 
 }  // namespace
@@ -190,7 +206,7 @@ KTRACE_HIP_EXPORT hipError_t hipModuleUnload(hipModule_t module) {
   // Not while a kernel of it runs.
   return device_call(cost::call, device, [&](Runtime& runtime, DeviceState& state, DeviceWork&) {
     runtime.clock.advance_to(runtime.idle_time(state));
-    return unload_module(runtime, module);
+    return is_lent(runtime, module) ? hipErrorNotFound : unload_module(runtime, module);
   });
 }
 
