@@ -230,8 +230,8 @@ def test_kernels_are_checked_if_that_is_asked_for(ktrace: Ktrace) -> None:
     assert "check" not in silent.stderr
     assert (
         "ktrace: check: kernel `test_kernel`, workgroup (0, 0, 0), wave 0, pc +0x8 [80068104"
-        " s_add_u32] at kernel.s:9: reads s4 without an s_waitcnt lgkmcnt for what loads it at"
-        " +0x0 (kernel.s:8)"
+        " s_add_u32] at kernel.s:10: reads s4 without an s_waitcnt lgkmcnt for what loads it at"
+        " +0x0 (kernel.s:9)"
     ) in checked.stderr.splitlines()
 
 
