@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import NewType
 
 from ktrace_cli.errors import UsageError
@@ -94,3 +95,8 @@ def parse_duration(option: str, text: str) -> int:
     unit = {"s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3}.get(match[2] or "", 1)
     whole, _, fraction = match[1].partition(".")
     return int(whole or 0) * unit + int(fraction[:9].ljust(9, "0")) * unit // 10**9
+
+
+def significant(value: float, digits: int) -> str:
+    """Write a number rounded to `digits` digits, with commas and never with an exponent."""
+    return format(Decimal(f"{value:.{digits}g}"), ",f")

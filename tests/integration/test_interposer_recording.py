@@ -156,7 +156,7 @@ def test_a_buffer_is_used_again_and_comes_back_clean(tmp_path: Path) -> None:
     assert [len(each) for each in words] == [len(words[0])] * 20
     for number, dispatch in enumerate(recording.dispatches, 1):
         assert set(dispatch.headers["dispatch"].tolist()) == {number}
-        assert np.array_equal(dispatch.words["tag"], words[0]["tag"])
+        assert np.array_equal(np.sort(dispatch.words["tag"]), np.sort(words[0]["tag"]))
         begin = dispatch.headers["memtime_begin"].min() & 0xFFFFFFFF
         events = dispatch.words[dispatch.words["tag"] >> 27 != layout.Kind.VALUE]
         assert (events["clock"] >= begin).all()

@@ -93,11 +93,11 @@ def test_an_unknown_instruction_is_named_and_the_program_sees_hips_error(
     ktrace: Ktrace, tmp_path: Path
 ) -> None:
     compiler = any_compiler("gfx942")
-    kernel = AsmKernel("  v_cubeid_f32 v0, v1, v2, v3\n", name="saxpy")
+    kernel = AsmKernel("  ds_gws_barrier v0 gds\n", name="saxpy")
     code_object = compiler.assemble(kernel.source("gfx942"))
 
     result = ktrace("run", "--", *saxpy(code_object))
 
     assert result.returncode != 0
-    assert "v_cubeid_f32" in result.stderr
+    assert "ds_gws_barrier" in result.stderr
     assert "saxpy" in result.stderr

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ktrace_cli.errors import UsageError
-from ktrace_cli.units import parse_duration
+from ktrace_cli.units import parse_duration, significant
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,14 @@ def test_what_is_no_time_is_explained(text: str) -> None:
 def test_any_text_is_a_time_or_explained(text: str) -> None:
     with suppress(UsageError):
         assert parse_duration("--to", text) >= 0
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (104.3, 2, "100"), (99.97, 3, "100"), (12345.6, 3, "12,300"), (-2.0924, 4, "-2.092"),
+        (0.0000312, 2, "0.000031"), (0.0, 3, "0"), (241, 4, "241"),
+    ],
+)  # fmt: skip
+def test_a_rounded_number_has_no_exponent(value: float, digits: int, text: str) -> None:
+    assert significant(value, digits) == text

@@ -14,6 +14,18 @@ namespace ktrace::softdev {
 
 namespace {
 
+// Reading is a place where a thread can be cancelled, and the calls that lead here are none.
+class CancellationOff {
+ public:
+  CancellationOff() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &m_before); }
+  ~CancellationOff() { pthread_setcancelstate(m_before, nullptr); }
+  CancellationOff(const CancellationOff&) = delete;
+  CancellationOff& operator=(const CancellationOff&) = delete;
+
+ private:
+  int m_before = PTHREAD_CANCEL_ENABLE;
+};
+
 // What a mapping's name says: nothing, or one of those that memory for data has.
 bool holds_data(const char* name) {
   static const char* const names[] = {"[heap]", "[anon", "/dev/zero", "/dev/shm/", "/memfd:", "/SYSV"};
@@ -105,6 +117,7 @@ void append_parts(std::vector<Region>& regions, Region region, const std::vector
 }  // namespace
 
 std::vector<Region> read_process_map() {
+  const CancellationOff off;
   std::vector<Region> regions;
   std::FILE* maps = std::fopen("/proc/self/maps", "re");
   if (!maps) {

@@ -13,7 +13,7 @@ from ktrace_cli.selftest_file.result import (
     Source,
     State,
 )
-from ktrace_cli.units import counted
+from ktrace_cli.units import counted, significant
 
 _WIDTH = 80
 _INDENT = " " * 9
@@ -104,7 +104,7 @@ def _cost_table(result: SelftestResult) -> Iterator[str]:
         yield f"{_INDENT}  {unit + suffix:<27}{titles}"
         for marker, name in _MARKERS.items():
             found = [costs.get((marker, situation)) for situation in _SITUATIONS]
-            cells = [f"{getattr(cost, unit):,.4g}" if cost else "-" for cost in found]
+            cells = [significant(getattr(cost, unit), 4) if cost else "-" for cost in found]
             yield f"{_INDENT}  {name:<27}" + "".join(f"{cell:>10}" for cell in cells)
     yield from _wrapped(_LEGEND, f"{_INDENT}  ")
 
@@ -133,7 +133,7 @@ def _value(figure: Figure) -> str:
         return "-"
     if isinstance(value, str):
         return value
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else f"{value:,.4g}"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 10_000 else significant(value, 4)
 
 
 def _unit(figure: Figure) -> str:

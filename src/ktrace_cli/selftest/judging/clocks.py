@@ -12,6 +12,7 @@ from ktrace_cli.selftest_file.result import Check
 from ktrace_cli.timeline.clock import MISFIT_TICKS
 from ktrace_cli.timeline.clock_readings import FASTEST
 from ktrace_cli.trace_file.layout import ClockMethod
+from ktrace_cli.units import significant
 
 NAME = "clocks"
 _MOST_DEVIATION = 0.001
@@ -119,7 +120,9 @@ def _judge_reference(judgement: Judgement, measured: Measured) -> None:
         judgement.device("… by the host's clock", None, "MHz", "not known: no two samples of both")
         return
     rate, uncertainty = found
-    judgement.device("… by the host's clock", rate / 1e6, "MHz", f"± {100 * uncertainty:.2g} %")
+    judgement.device(
+        "… by the host's clock", rate / 1e6, "MHz", f"± {significant(100 * uncertainty, 2)} %"
+    )
     if abs(rate / told - 1) > _MOST_DEVIATION + uncertainty:
         judgement.fail(
             f"s_memrealtime has {rate / 1e6:.6g} MHz by the host's clock, not {told / 1e6:g}"

@@ -6,7 +6,7 @@ import numpy as np
 
 from ktrace_cli.selftest.judging.measured import Judgement, Measured, failed, median
 from ktrace_cli.selftest_file.result import Check
-from ktrace_cli.units import format_bytes
+from ktrace_cli.units import format_bytes, significant
 
 NAME = "copy_bandwidth"
 
@@ -25,6 +25,9 @@ def judge_copies(measured: Measured) -> Check:
             continue
         spread = 100 * float(np.ptp(own)) / ms
         judgement.device(
-            format_bytes(size), size / ms / 1e6, "GB/s", f"{1000 * ms:.4g} us, ± {spread:.2g} %"
+            format_bytes(size),
+            size / ms / 1e6,
+            "GB/s",
+            f"{significant(1000 * ms, 4)} us, ± {significant(spread, 2)} %",
         )
     return judgement.check("what is copied back is right; trace buffers come back as fast as this")

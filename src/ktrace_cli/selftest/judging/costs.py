@@ -11,6 +11,7 @@ from ktrace_cli.selftest.judging.measured import Judgement, Measured, failed, me
 from ktrace_cli.selftest.settings import COST_MARKERS
 from ktrace_cli.selftest_file.result import Check, MarkerCost, Situation
 from ktrace_cli.trace_file.recording import DispatchRecord
+from ktrace_cli.units import significant
 
 NAME = "event_cost"
 _WORDS = {"none": 0, "mark": 1, "mark_payload": 2, "push_pop": 2, "range": 1}
@@ -72,7 +73,10 @@ def _cost(
     ns_per_cycle = (measured.tick_ns or 0.0) / loop.cycles_per_tick
     spread = max(map(np.ptp, (loop.cycles, plain.cycles))) / count
     judgement.device(
-        name, cycles, "cycles", f"{cycles * ns_per_cycle:.3g} ns, ± {spread:.2g} cycles"
+        name,
+        cycles,
+        "cycles",
+        f"{significant(cycles * ns_per_cycle, 3)} ns, ± {significant(spread, 2)} cycles",
     )
     if cycles <= 0 and situation is Situation.LONE_WAVE:
         judgement.fail(f"{name}: the loop with markers is not slower than the one without")

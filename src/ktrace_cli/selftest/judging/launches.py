@@ -8,6 +8,7 @@ from ktrace_cli.selftest.judging.measured import Judgement, Measured, failed, me
 from ktrace_cli.selftest.settings import COST_MARKERS
 from ktrace_cli.selftest.tracing import launch_count
 from ktrace_cli.selftest_file.result import Check, Situation
+from ktrace_cli.units import significant
 
 NAME = "launch_overhead"
 _KERNEL = "empty"
@@ -42,7 +43,9 @@ def _tell_times(judgement: Judgement, measured: Measured, kind: str, said: str) 
     noise = max(float(np.subtract(*np.percentile(a, (75, 25)))) for a in (bare, traced)) / 1000
     judgement.host(f"a launch, {said}", median(bare) / 1000, "us", "without the interposer")
     added = (median(traced) - median(bare)) / 1000
-    spread = f"± {noise:,.3g} us between batches" + ("" if added > noise else ": lost in noise")
+    spread = f"± {significant(noise, 3)} us between batches" + (
+        "" if added > noise else ": lost in noise"
+    )
     judgement.host("… the interposer adds", added, "us", spread)
 
 

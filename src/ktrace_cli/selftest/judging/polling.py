@@ -8,6 +8,7 @@ from ktrace_cli.selftest.judging.costs import SAID, judge_costs
 from ktrace_cli.selftest.judging.measured import Judgement, Measured, skipped
 from ktrace_cli.selftest.judging.records import judge_records
 from ktrace_cli.selftest_file.result import Check, MarkerCost, State
+from ktrace_cli.units import significant
 
 NAME = "poll_clock"
 
@@ -25,7 +26,7 @@ def judge_polling(measured: Measured, drained: Sequence[MarkerCost]) -> Check:
     for cost in costs:
         if cost.marker == "mark":
             other = usual.get((cost.marker, cost.situation))
-            against = "" if other is None else f"{other:.4g} without it"
+            against = "" if other is None else f"{significant(other, 4)} without it"
             name = f"KTRACE_MARK, {SAID[cost.situation]}"
             judgement.device(name, cost.cycles, "cycles", against)
     return judgement.check("built with KTRACE_POLL_CLOCK, every word of the pattern came back, too")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ktrace_cli.selftest.judging.measured import Judgement, Measured, failed, skipped
 from ktrace_cli.selftest_file.result import Check
+from ktrace_cli.units import significant
 
 NAME = "xcc_skew"
 _ONE_TICK = 1
@@ -61,7 +62,7 @@ def judge_xcc(measured: Measured) -> Check:
     found = [_bounds(xcc, rounds) for xcc, rounds in enumerate(times) if rounds[:, 2].any()]
     disorder = max((max(bounds.contradiction, bounds.ahead) for bounds in found), default=0)
     if disorder and measured.is_software:
-        apart = f"{disorder * measured.tick_ns:.4g} ns"
+        apart = f"{significant(disorder * measured.tick_ns, 4)} ns"
         return skipped(
             NAME,
             f"the software device has one reference clock, and runs its CUs apart by up to {apart}"
@@ -80,10 +81,11 @@ def _judge(measured: Measured, found: Sequence[_Bounds], xccs: int, tick_ns: flo
             text = f"by {bounds.contradiction} ticks"
             judgement.fail(f"XCC {bounds.xcc}: its answers contradict each other {text}")
         elif bounds.ahead:
-            text = f"{bounds.middle * tick_ns:.4g} ns, ± {bounds.half * tick_ns:.4g}"
+            middle, half = (significant(n * tick_ns, 4) for n in (bounds.middle, bounds.half))
+            text = f"{middle} ns, ± {half}"
             judgement.fail(f"XCC {bounds.xcc}: its clock is ahead by {text}")
         text = "has workgroup 0: its own clock" if bounds.xcc == own else ""
-        unit = f"ns, ± {bounds.half * tick_ns:.4g}"
+        unit = f"ns, ± {significant(bounds.half * tick_ns, 4)}"
         judgement.device(f"XCC {bounds.xcc}", bounds.middle * tick_ns, unit, text)
     if found:
         largest = max(abs(bounds.middle) for bounds in found) * tick_ns
