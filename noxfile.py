@@ -81,18 +81,18 @@ def demo(session: nox.Session) -> None:
 
 @nox.session(python=lowest_and_highest() or None)
 def tests(session: nox.Session) -> None:
-    """Run the tests on the lowest and the highest Python at hand; those of C++ alone once."""
+    """Run the tests on the lowest and the highest Python at hand; of C++ and of jobs once."""
     install(session, "[tests]")
     is_first = session.python in (None, lowest_and_highest()[0])
     if is_first:
         # Others' host and device code in 43 MB; without the package its tests say so.
         peer = next(need for need in outside_packages() if need.startswith("bitsandbytes"))
         session.run("pip", "install", "--quiet", "--no-deps", peer, success_codes=[0, 1])
-    native = (
+    once = (
         *("tests/native", "tests/device_api", "tests/integration/test_interposer_*"),
-        "tests/outside",
+        *("tests/outside", "tests/integration/test_ci_*"),
     )
-    left_out = ("tests/outside/test_code_objects.py",) if is_first else native  # half a minute
+    left_out = ("tests/outside/test_code_objects.py",) if is_first else once  # half a minute
     skipped = [f"--ignore-glob={path}" for path in left_out]
     session.run("pytest", "-n", "2", *skipped, *session.posargs)
 

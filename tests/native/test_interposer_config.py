@@ -39,7 +39,9 @@ def test_every_variable_that_is_read_is_in_the_reference() -> None:
     }
 
     assert {"KTRACE_SESSION_DIR", "KTRACE_NATIVE_DIR", "KTRACE_SOFT_ARCH"} <= names
-    assert {name for name in names if f"| `{name}` |" not in text} == set()
+    # Macros of ktrace.hpp, and the beginning of names.
+    other = {"KTRACE_MARK", "KTRACE_RANGE", "KTRACE_POLL_CLOCK", "KTRACE_SOFT_"}
+    assert {name for name in names - other if f"| `{name}` |" not in text} == set()
 
 
 def test_the_environment_is_read(probe: Probe) -> None:

@@ -1,6 +1,7 @@
 #include "core/mapped.hpp"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -17,8 +18,9 @@ bool is_mapped(const void* pointer, size_t size) {
     return false;
   }
   const uintptr_t begin = address / page * page;
-  // Linux only looks for holes when it is asked like this; it writes nothing back.
-  return msync(reinterpret_cast<void*>(begin), address + size - begin, MS_ASYNC) == 0;
+  // Linux only looks for holes when it is asked like this; it writes nothing back. Not by msync(), where a
+  // thread can be cancelled, as it cannot in the calls that lead here.
+  return syscall(SYS_msync, begin, address + size - begin, MS_ASYNC) == 0;
 }
 
 }  // namespace ktrace::softdev
