@@ -168,19 +168,13 @@ def test_what_doctor_approves_is_traced(ktrace: Ktrace) -> None:
     assert ktrace("run", "--device", "soft", "--", *program).stdout == "ok\n"
 
 
-def test_a_reader_that_is_missing_or_damaged_is_a_problem(ktrace: Ktrace, tmp_path: Path) -> None:
+def test_a_reader_that_cannot_be_loaded_is_a_problem(ktrace: Ktrace, tmp_path: Path) -> None:
     for name in (INTERPOSER, SOFTWARE_DEVICE):
         (tmp_path / name).symlink_to(native_library(name))
+    reader = tmp_path / LIBRARY
+    reader.write_bytes(b"")
     done = ktrace("doctor", KTRACE_NATIVE_DIR=str(tmp_path))
 
-    reader = tmp_path / LIBRARY
     (line,) = about(done, "reader")
     assert done.returncode == 1
-    assert line.startswith(
-        f"problem  reader: this installation of ktrace has no {LIBRARY}: its native part was not"
-    )
-
-    reader.write_bytes(b"")
-    (line,) = about(ktrace("doctor", KTRACE_NATIVE_DIR=str(tmp_path)), "reader")
-
     assert line.startswith(f"problem  reader: cannot load {reader}: {reader}: file too short / try")

@@ -64,8 +64,8 @@ def test_every_launch_that_finds_no_buffer_is_counted(bench: Bench, tmp_path: Pa
 def test_a_launch_waits_for_a_buffer_where_that_is_asked_for(bench: Bench, tmp_path: Path) -> None:
     launched = bench.run(
         tmp_path,
-        threads=2,
-        streams=2,
+        threads=4,
+        streams=4,
         launches=400,
         environment={
             "STAND_IN_ASYNC": "1",
@@ -77,8 +77,8 @@ def test_a_launch_waits_for_a_buffer_where_that_is_asked_for(bench: Bench, tmp_p
     )
 
     status = launched.status
-    assert (status.launches, status.dispatches, status.losses) == (800, 800, {})
-    assert 0 < status.waited_launches <= 800
+    assert (status.launches, status.dispatches, status.losses) == (1600, 1600, {})
+    assert 0 < status.waited_launches <= 1600
     assert status.waited_ns > 0
 
 
