@@ -4,7 +4,9 @@
 // left to the page map, which says so in a fault, and one without access is no memory at all.
 #include "hip/virtual_memory.hpp"
 
+#include <linux/memfd.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -122,7 +124,8 @@ hipError_t create(Runtime& runtime, hipMemGenericAllocationHandle_t* handle, siz
   if (size > total || device.allocated > total - size) {
     return hipErrorOutOfMemory;
   }
-  const int file = memfd_create("ktrace softdev", MFD_CLOEXEC);
+  // glibc 2.17 has no memfd_create().
+  const auto file = static_cast<int>(syscall(SYS_memfd_create, "ktrace softdev", MFD_CLOEXEC));
   if (file < 0) {
     return hipErrorOutOfMemory;
   }
