@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from ktrace_cli.doctor.findings import Finding, State, as_text, listing
 from ktrace_cli.doctor.gpus import gpus, target_name
 from ktrace_cli.doctor.hip import hip_libraries
+from ktrace_cli.doctor.interposer import reader
 from ktrace_cli.doctor.machine import Machine, Rights
 from ktrace_cli.doctor.packages import packages
 from ktrace_cli.doctor.tools import tools
+from ktrace_cli.timeline.native import load_reader
 
 NO_GPU = "no AMD GPU here: `ktrace run` uses the software device, whose times are modelled"
 
@@ -421,3 +423,18 @@ def test_this_machine_is_looked_at_by_default() -> None:
     assert here.version_of("numpy") != ""
     assert here.version_of("no-such-package") == ""
     assert here.which("sh") is not None
+
+
+def test_a_reader_that_is_missing_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("KTRACE_NATIVE_DIR", raising=False)
+    monkeypatch.setattr("ktrace_cli.libraries.files", lambda _: tmp_path)
+
+    load_reader.cache_clear()  # another test of this process may have loaded it
+    found = reader()
+
+    assert (found.subject, found.state) == ("reader", State.PROBLEM)
+    assert found.text == (
+        "this installation of ktrace has no libktrace_reader.so: its native part was not built"
+    )

@@ -44,7 +44,7 @@ def native_libraries() -> list[Finding]:
         KtraceError: this installation has none.
     """
     with make_session(software_device=True) as session:
-        return [_interposer(session), _software_device(session), _reader()]
+        return [_interposer(session), _software_device(session), reader()]
 
 
 def _interposer(session: Session) -> Finding:
@@ -84,7 +84,7 @@ def _software_device(session: Session) -> Finding:
     return Finding("software device", State.PROBLEM, f"it cannot be used: {why}")
 
 
-def _reader() -> Finding:
+def reader() -> Finding:
     """Load what decodes recordings: without it they can be made, but not read."""
     try:
         load_reader()
