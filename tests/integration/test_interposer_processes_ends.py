@@ -76,7 +76,10 @@ def test_threads_that_still_launch_at_the_end_do_no_harm(end: str, tmp_path: Pat
     assert status.open_launches <= 4  # of each thread the last one, which did not return
     assert recording.damage.torn_bytes == 0
     assert recording.damage.not_closed == ("kill" in end)
-    assert status.dispatches == len(recording.dispatches) >= 3
+    # A dispatch is counted once it is in the file: a kill may come in between.
+    uncounted = len(recording.dispatches) - status.dispatches
+    assert uncounted in ((0, 1) if "kill" in end else (0,))
+    assert status.dispatches >= 3
     assert set(status.losses) <= {LossReason.NOT_FINISHED}
 
 

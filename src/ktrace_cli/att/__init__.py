@@ -1,0 +1,1 @@
+"""Reads thread traces (ATT) as rocprofv3 unpacks them and finds what stalls."""

@@ -1,0 +1,1 @@
+"""Reads hardware counters that rocprofv3 collected and derives cache and memory figures."""

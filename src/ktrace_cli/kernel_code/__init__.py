@@ -1,0 +1,1 @@
+"""A kernel as machine code: instructions, control flow, phases, occupancy."""

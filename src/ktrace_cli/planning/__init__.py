@@ -1,0 +1,1 @@
+"""What the rules make of all evidence: hotspots with a cause, a fix and a priority."""

@@ -1,0 +1,1 @@
+"""Writes jobs for rocprofv3, runs it, finds what it wrote."""
