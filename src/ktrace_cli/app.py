@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ktrace_cli import console
-from ktrace_cli.command_line import NO_SUCH_OPTION, in_our_words
+from ktrace_cli.command_line import NO_SUCH_OPTION, in_our_words, refuse_empty_paths
 from ktrace_cli.errors import KtraceError, UsageError
 
 
@@ -58,6 +58,12 @@ class _Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return all options and arguments."""
         return _without_type(super().get_params(ctx))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options; a path that is empty would stand for the folder one is in."""
+        if not SUBCOMMANDS[str(ctx.info_name)].takes_a_command_line:
+            refuse_empty_paths(args)
+        return super().parse_args(ctx, args)
 
 
 class _Subcommands(TyperGroup):

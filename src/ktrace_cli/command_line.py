@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,6 +30,7 @@ _MISSING_PARAMETER = _class_of_click("MissingParameter")
 _BAD_OPTION_USAGE = _class_of_click("BadOptionUsage")
 _ONLY_HELP = _class_of_click("NoArgsIsHelpError")
 
+_OPTIONS_OF_PATHS = ("-o", "--output", "--baseline")
 _NO_COMMAND = re.compile(r"No such command '(.*?)'\.")
 _WORDS = (
     (r"^Value error, ", ""),
@@ -64,6 +65,22 @@ def in_our_words(context: Any, commands: Iterable[str]) -> Iterator[None]:
             raise
         subcommand = context.invoked_subcommand if context else None
         raise _reworded(problem, subcommand or "", list(commands)) from problem
+
+
+def refuse_empty_paths(arguments: Sequence[str]) -> None:
+    """Refuse an empty argument where a path is wanted: Python reads it as the current folder.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for before, argument in zip(["", *arguments], arguments, strict=False):
+        if not argument and (before in _OPTIONS_OF_PATHS or not before.startswith("-")):
+            where = f"the value of `{before}`" if before in _OPTIONS_OF_PATHS else "an argument"
+            raise UsageError(
+                f"{where} is empty",
+                why="a path is wanted; a variable that is not set is empty",
+                fix="name a file; `.` is the current folder",
+            )
 
 
 def _reworded(problem: Any, subcommand: str, commands: list[str]) -> UsageError:

@@ -23,6 +23,7 @@ _BAR_EACH_S = 0.1
 _BAR_WIDTH = 30
 _SIZE_WITHOUT_TERMINAL = (100, 0)
 _ANY_WIDTH = 10_000
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if code != 0x0A}
 
 
 def _stderr() -> Console:
@@ -197,21 +198,26 @@ def _is_seen() -> bool:
         return True
 
 
+def _shown(text: str) -> str:
+    """Escape markup, and controls that a name may hold: they would command the terminal."""
+    return escape(text.translate(_CONTROLS))
+
+
 def say(text: str) -> None:
     """Tell the user something in one line."""
-    _stderr().print(f"ktrace: {escape(text)}")
+    _stderr().print(f"ktrace: {_shown(text)}")
 
 
 def warn(text: str) -> None:
     """Tell the user about something that is missing or assumed."""
-    _stderr().print(f"ktrace: [yellow]warning:[/yellow] {escape(text)}")
+    _stderr().print(f"ktrace: [yellow]warning:[/yellow] {_shown(text)}")
 
 
 def error(problem: KtraceError) -> None:
     """Show an error: what happened, why, what to do."""
     console = _stderr()
-    console.print(f"ktrace: [red]error:[/red] {escape(problem.what)}")
+    console.print(f"ktrace: [red]error:[/red] {_shown(problem.what)}")
     if problem.why:
-        console.print(f"  why: {escape(problem.why)}")
+        console.print(f"  why: {_shown(problem.why)}")
     if problem.fix:
-        console.print(f"  try: {escape(problem.fix)}")
+        console.print(f"  try: {_shown(problem.fix)}")

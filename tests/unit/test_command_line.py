@@ -97,3 +97,19 @@ def test_without_a_command_help_is_shown() -> None:
 
     assert "Usage:" in result.output
     assert not isinstance(result.exception, UsageError)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["diff", "", "new.bin"], "an argument is empty"),
+        (["summary", ""], "an argument is empty"),
+        (["report", "run.bin", "-o", ""], "the value of `-o` is empty"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_folder(arguments: list[str], what: str) -> None:
+    problem = CliRunner().invoke(app, arguments).exception
+
+    assert isinstance(problem, UsageError)
+    assert problem.what == what
+    assert problem.why == "a path is wanted; a variable that is not set is empty"

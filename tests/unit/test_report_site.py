@@ -31,6 +31,19 @@ def refused(*arguments: object) -> tuple[int, str, str]:
     return int(caught.value.status), caught.value.what, caught.value.why
 
 
+def test_a_site_is_not_written_to_standard_output(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert refused(run, "-o", "-") == (
+        2,
+        "cannot write a site to standard output",
+        "it is a folder of files",
+    )
+    assert not (tmp_path / "-").exists()
+
+
 def test_an_older_report_is_replaced_only_with_force(tmp_path: Path, run: Path) -> None:
     site = tmp_path / "site"
     assert ktrace("report", run, "-o", site).exit_code == 0

@@ -19,11 +19,7 @@ def examine(
     machine: Machine | None = None,
     device: DeviceChoice = DeviceChoice.AUTO,
 ) -> list[Finding]:
-    """Examine the machine, the program that shall be traced on it, and the device if it is soft.
-
-    Raises:
-        KtraceError: this installation has no native libraries.
-    """
+    """Examine the machine, the program that shall be traced on it, and the device if it is soft."""
     here = machine or Machine()
     return [
         *native_libraries(),

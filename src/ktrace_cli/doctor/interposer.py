@@ -38,13 +38,13 @@ _REMEDIES = {
 
 
 def native_libraries() -> list[Finding]:
-    """Load the interposer into a child process as `ktrace run` does, and what else is native.
-
-    Raises:
-        KtraceError: this installation has none.
-    """
-    with make_session(software_device=True) as session:
-        return [_interposer(session), _software_device(session), reader()]
+    """Load the interposer into a child process as `ktrace run` does, and what else is native."""
+    try:
+        with make_session(software_device=True) as session:
+            return [_interposer(session), _software_device(session), reader()]
+    except KtraceError as error:
+        missing = Finding("interposer", State.PROBLEM, f"{error.what}: {error.why}", error.fix)
+        return [missing, reader()]
 
 
 def _interposer(session: Session) -> Finding:
@@ -111,9 +111,13 @@ def in_program(program: Program) -> list[Finding]:
     if executed is None:
         text = f"{program.path}: what its interpreter loads is not known before it runs"
         return [Finding("program", State.NOTE, text, facts=facts)]
-    with make_session(software_device=False) as session:
-        names = {"LD_PRELOAD": str(session.interposer), "LD_TRACE_LOADED_OBJECTS": "1"}
-        listed = _run([str(executed)], names)
+    try:
+        with make_session(software_device=False) as session:
+            names = {"LD_PRELOAD": str(session.interposer), "LD_TRACE_LOADED_OBJECTS": "1"}
+            listed = _run([str(executed)], names)
+    except KtraceError:  # a finding of its own
+        text = f"{program.path}: whether the interposer can be loaded is not known: there is none"
+        return [Finding("program", State.NOTE, text, facts=facts)]
     if INTERPOSER not in listed.stdout:
         why = next(iter((listed.stderr or listed.stdout).splitlines()), "its loader says nothing")
         text = f"the interposer is not loaded into {program.path}: {why}"

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from ktrace_cli.errors import KtraceError
+from ktrace_cli.errors import KtraceError, UsageError
+from ktrace_cli.export.output import STDOUT
 
 LIST = "report.json"
 """Also tells which files are ours."""
@@ -100,6 +101,13 @@ def open_site(folder: Path, *, may_replace: bool) -> Iterator[Site]:
 
 def _check(folder: Path, *, may_replace: bool) -> list[str]:
     """Return the files of the older site that is there."""
+    if folder == STDOUT:
+        raise UsageError(
+            "cannot write a site to standard output",
+            why="it is a folder of files",
+            fix="name a folder, or `./-` if it shall be called so; "
+            "`--step-summary -` writes the summary to standard output",
+        )
     if folder.exists() and not folder.is_dir():
         raise KtraceError(
             f"cannot write a site to {folder}",

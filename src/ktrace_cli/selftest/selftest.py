@@ -87,5 +87,7 @@ def _no_device(bare: Answer, settings: Settings) -> KtraceError:
     return KtraceError(
         f"cannot test device {settings.device_index}",
         why=bare.error_of(EVERYTHING),
-        fix="`ktrace doctor` says what hinders; `--device soft` tests the software device",
+        fix="leave out `--device-index`: `ktrace doctor` lists the devices"
+        if settings.device_index
+        else "`ktrace doctor` says what hinders; `--device soft` tests the software device",
     )
