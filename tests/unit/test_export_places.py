@@ -129,7 +129,12 @@ def test_names_of_traces_are_known_in_any_case(
 @pytest.mark.parametrize(
     ("name", "what", "why", "fix"),
     [
-        ("", "cannot write .", "it is a folder", "name a file, in this folder or another one"),
+        (
+            "",
+            "the value of `-o` is empty",
+            "a path is wanted; a variable that is not set is empty",
+            "name a file; `.` is the current folder",
+        ),
         (".", "cannot write .", "it is a folder", "name a file, in this folder or another one"),
         (
             "no such/a.pftrace",
