@@ -7,6 +7,7 @@
 #include "annotations.hpp"
 #include "content_hash.hpp"
 #include "elf_image.hpp"
+#include "flydsl_kernel.hpp"
 #include "kernel_code.hpp"
 
 namespace ktrace {
@@ -173,6 +174,12 @@ void find_annotated_kernels(const ElfImage& image, Annotations* annotations, Cod
                          std::to_string(annotations->kernels.size()));
 }
 
+void keep_bytes(Bytes file, CodeObject* object) {
+  if (object->kernels.empty()) return;
+  object->bytes.assign(file.data, file.data + file.size);
+  object->digest = sha256(file);
+}
+
 constexpr std::size_t sample_count = 64;
 constexpr std::size_t sample_size = 64;
 
@@ -207,17 +214,15 @@ std::unique_ptr<CodeObject> read_code_object(Bytes file) {
   const std::string& target = annotations.metadata.target;
   const std::size_t at = target.rfind("-gfx");
   result->target = at == std::string::npos ? image->target() : target.substr(at + 1);
+  if (annotations.kernels.empty()) find_flydsl_kernels(*image, annotations.metadata, result.get());
   // Where nothing concerns us, nothing else is judged.
-  if (annotations.kernels.empty()) return result;
+  if (annotations.kernels.empty()) return keep_bytes(file, result.get()), std::move(result);
   if (annotations.has_damaged_metadata)
     add_trouble(result.get(), "its AMDGPU metadata is damaged");
   else if (!annotations.has_metadata)
     add_trouble(result.get(), "it has no AMDGPU metadata");
   find_annotated_kernels(*image, &annotations, result.get());
-  if (!result->kernels.empty()) {
-    result->bytes.assign(file.data, file.data + file.size);
-    result->digest = sha256(file);
-  }
+  keep_bytes(file, result.get());
   return result;
 }
 
@@ -225,7 +230,7 @@ Glance glance_at(Bytes file) {
   Glance glance;
   std::string trouble;
   const std::optional<ElfImage> image = ElfImage::open(file, &trouble);
-  glance.needs_reading = !image || may_be_annotated(*image);
+  glance.needs_reading = !image || may_be_annotated(*image) || may_be_of_flydsl(*image);
   if (!image) return glance;
   glance.target = image->target();
   if (!glance.needs_reading) glance.fingerprint = fingerprint_of(*image);

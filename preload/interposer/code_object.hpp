@@ -26,6 +26,7 @@ struct Kernel {
   // Why it cannot be traced: a ktrace_loss_reason and words. 0 if it can.
   std::uint32_t refusal = 0;
   std::string refusal_words;
+  bool is_of_flydsl = false;  // with FlyDSL's own tracer, not with our annotations: flydsl.hpp
 
   bool has_placeholder() const { return (note.flags & KTRACE_KERNEL_PLACEHOLDER) != 0; }
 

@@ -56,6 +56,7 @@ constexpr Variable variables[] = {
     {environment_on_full, parse_on_full, "drop or wait"},
     {environment_on_full_ms, parse_on_full_ms, expected_milliseconds},
     {environment_hang_ms, parse_hang_ms, expected_milliseconds},
+    {environment_flydsl, parse_flydsl, "process or launch"},
     {environment_log_level, parse_log_level, "fatal, error, warning, info or trace"},
 };
 

@@ -29,6 +29,7 @@ inline constexpr const char* environment_full = "KTRACE_FULL";
 inline constexpr const char* environment_on_full = "KTRACE_ON_FULL";
 inline constexpr const char* environment_on_full_ms = "KTRACE_ON_FULL_MS";
 inline constexpr const char* environment_hang_ms = "KTRACE_HANG_MS";
+inline constexpr const char* environment_flydsl = "KTRACE_FLYDSL";
 inline constexpr const char* environment_log_level = "KTRACE_LOG_LEVEL";
 inline constexpr const char* environment_version = "KTRACE_VERSION";
 
@@ -67,6 +68,7 @@ enum class SlotMode {
 };
 enum class OnFull { drop, wait };        // a launch for which no trace buffer is left
 enum class WhenFull { saturate, ring };  // a wave whose region is full
+enum class FlydslMode { process, launch };       // whose buffers FlyDSL's launches write to
 enum class LogLevel { fatal, error, warning, info, trace };
 
 struct Config {
@@ -88,6 +90,7 @@ struct Config {
   OnFull on_full = OnFull::drop;
   std::uint64_t on_full_ms = default_wait_ms;  // the longest that a launch waits for a buffer
   std::uint64_t hang_ms = 0;                   // 0: buffers are in device memory
+  FlydslMode flydsl = FlydslMode::process;
   LogLevel log_level = LogLevel::warning;
 
   // Whether waves of a traced dispatch may be left out by choice.

@@ -29,6 +29,7 @@ bool parse_full(const std::string& text, Config* config);
 bool parse_on_full(const std::string& text, Config* config);
 bool parse_on_full_ms(const std::string& text, Config* config);
 bool parse_hang_ms(const std::string& text, Config* config);
+bool parse_flydsl(const std::string& text, Config* config);
 bool parse_log_level(const std::string& text, Config* config);
 
 }  // namespace ktrace

@@ -72,6 +72,8 @@ GraphKernel graph_kernel(Session& session, const HipLibrary& hip, int device,
   found.kernel = function.builds->builds.size() == 1
                      ? function.builds->builds.front().kernel
                      : function.builds->pick(session.device(hip, device).facts().target);
+  // Its replays go on writing to the buffer that it was captured with.
+  if (found.kernel && found.kernel->is_of_flydsl) found.kernel = nullptr;
   return found;
 }
 

@@ -125,6 +125,7 @@ struct DeviceProperties {
   X(hipError_t, hipGetDeviceCount, (int*))                                                                   \
   X(hipError_t, hipSetDevice, (int))                                                                         \
   X(hipError_t, hipMalloc, (void**, std::size_t))                                                            \
+  X(hipError_t, hipMemset, (void*, int, std::size_t))                                                        \
   X(hipError_t, hipModuleLoad, (hipModule_t*, const char*))                                                  \
   X(hipError_t, hipModuleLoadData, (hipModule_t*, const void*))                                              \
   X(hipError_t, hipModuleLoadDataEx, (hipModule_t*, const void*, unsigned, void*, void**))                   \
@@ -213,6 +214,7 @@ struct DeviceProperties {
 // Functions that only we call.
 #define KTRACE_HIP_USED(X)                                                                          \
   X(hipError_t, hipGetDevice, (int*))                                                               \
+  X(hipError_t, hipDeviceSynchronize, ())                                                           \
   X(int, hipGetStreamDeviceId, (hipStream_t))                                                       \
   X(hipError_t, hipLibraryGetKernelCount, (unsigned*, hipLibrary_t))                                \
   X(hipError_t, hipModuleGetFunctionCount, (unsigned*, hipModule_t))                                \

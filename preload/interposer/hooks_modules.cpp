@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "flydsl_recording.hpp"
 #include "hooks.hpp"
 #include "last_error.hpp"
 
@@ -46,7 +47,10 @@ void forget_stream(Session& session, const HipLibrary& hip, hipStream_t stream) 
 KTRACE_HOOK(hipInit, (unsigned flags), (flags), (void)0)
 KTRACE_HOOK(hipGetDeviceCount, (int* count), (count), (void)0)
 KTRACE_HOOK(hipSetDevice, (int device), (device), (void)0)
-KTRACE_HOOK(hipMalloc, (void** pointer, std::size_t size), (pointer, size), (void)0)
+KTRACE_HOOK(hipMalloc, (void** pointer, std::size_t size), (pointer, size),
+            session->flydsl().note_allocation(*pointer, size))
+KTRACE_HOOK_BEFORE(hipMemset, (void* memory, int value, std::size_t size), (memory, value, size),
+                   record_before_wipe(*session, memory, size))
 
 KTRACE_HOOK(hipModuleLoad, (hipModule_t * module, const char* path), (module, path),
             session->registry().add_module_file(*module, path))

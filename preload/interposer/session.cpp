@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "exit_hook.hpp"
+#include "flydsl_recording.hpp"
 #include "program.hpp"
 #include "untraced_children.hpp"
 
@@ -191,6 +192,7 @@ std::uint64_t Session::next_dispatch() {
 void Session::close() {
   if (m_is_new_in_child) return;  // it never called HIP itself
   guarded([this] { m_registry.read_unread(); });
+  guarded([this] { record_at_end(*this); });
   guarded([this] { m_recorder->close(); });
   guarded([this] {
     if (m_hang) m_hang->stop();
@@ -204,6 +206,7 @@ void Session::lock_for_fork() {
   m_device_mutex.lock();
   m_streams.lock_for_fork();
   m_captures.lock_for_fork();
+  m_flydsl.lock_for_fork();
   m_losses.lock_for_fork();
   m_selection.lock_for_fork();
   m_status.lock_for_fork();
@@ -213,6 +216,7 @@ void Session::unlock_in_parent() {
   m_status.unlock_after_fork();
   m_selection.unlock_after_fork();
   m_losses.unlock_after_fork();
+  m_flydsl.unlock_after_fork();
   m_captures.unlock_after_fork();
   m_streams.unlock_after_fork();
   m_device_mutex.unlock();
@@ -246,6 +250,8 @@ void Session::restart_in_child() {
   make_hang_watch();
   m_is_new_in_child = true;
   m_losses.unlock_after_fork();
+  m_flydsl.restart_in_child();
+  m_flydsl.unlock_after_fork();
   m_captures.unlock_after_fork();
   m_streams.unlock_after_fork();
   m_device_mutex.unlock();

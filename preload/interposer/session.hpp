@@ -11,6 +11,7 @@
 #include "captures.hpp"
 #include "config.hpp"
 #include "device.hpp"
+#include "flydsl.hpp"
 #include "graphs.hpp"
 #include "hang.hpp"
 #include "losses.hpp"
@@ -67,6 +68,7 @@ class Session {
   // See LastError.
   std::atomic<bool>& is_last_error_watched() { return m_is_last_error_watched; }
   Captures& captures() { return m_captures; }
+  FlydslBuffers& flydsl() { return m_flydsl; }
   // Around a call that destroys what is on a device; of the calling thread without an index.
   class Reset {
    public:
@@ -111,6 +113,7 @@ class Session {
   std::unique_ptr<Graphs> m_graphs = std::make_unique<Graphs>();
   HipStreams m_streams;
   Captures m_captures;
+  FlydslBuffers m_flydsl;
   std::mutex m_device_mutex;
   std::map<DeviceKey, std::unique_ptr<Device>> m_devices;
   // The same, for launches, which take no lock. Devices past them are looked up in the map.

@@ -23,8 +23,11 @@ class Subcommand:
     """The first sentence of its help."""
     takes_a_command_line: bool = False
     """Options end at its first argument: what follows is a program's own, also without `--`."""
+    takes_files_or_program: bool = False
+    """What follows `--` is a program with its arguments; it finds these in `meta[PROGRAM]`."""
 
 
+PROGRAM = "ktrace.program"
 SUBCOMMANDS = {
     "run": Subcommand("Run PROGRAM and record its annotated kernels.", takes_a_command_line=True),
     "decode": Subcommand("Write RECORDING as a Perfetto trace, a page, a table or text."),
@@ -36,6 +39,18 @@ SUBCOMMANDS = {
     "view": Subcommand("Show FILE in the Perfetto UI, or in the terminal."),
     "inspect": Subcommand(
         "Show the kernels in FILES: which are annotated, their markers and what they use."
+    ),
+    "discover": Subcommand(
+        "Show which kernels a program launches, how long they take and what they use.",
+        takes_files_or_program=True,
+    ),
+    "pmc": Subcommand(
+        "Show what counters say of caches and memory, kernel by kernel.",
+        takes_files_or_program=True,
+    ),
+    "att": Subcommand(
+        "Trace the instructions of PROGRAM's kernels with rocprofv3, and show where they wait.",
+        takes_a_command_line=True,
     ),
     "doctor": Subcommand(
         "Say what hinders tracing on this machine or in PROGRAM, and what to do.",
@@ -63,6 +78,17 @@ class _Command(TyperCommand):
         """Read the options; a path that is empty would stand for the folder one is in."""
         if not SUBCOMMANDS[str(ctx.info_name)].takes_a_command_line:
             refuse_empty_paths(args)
+        return super().parse_args(ctx, args)
+
+
+class _FilesOrProgram(_Command):
+    """Keeps files apart from a program's own arguments, which may be anything."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read what stands before the first `--`."""
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta[PROGRAM] = args[:at], args[at + 1 :]
         return super().parse_args(ctx, args)
 
 
@@ -123,6 +149,8 @@ def load_subcommand(name: str) -> Any:
     settings = {"allow_interspersed_args": not command_line}
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
     kind = _RunCommand if name == "run" else _Command
+    if SUBCOMMANDS[name].takes_files_or_program:
+        kind = _FilesOrProgram
     single.command(name, cls=kind, context_settings=settings)(function)
     return typer.main.get_command(single)
 

@@ -101,6 +101,9 @@ void* Draw::draw_pointer(const char* name) {
   if (is(name, {"function", "host_function", "func"}) && !m_random.one_in(4)) {
     return m_random.one_in(3) ? draw_handle<hipFunction_t>() : const_cast<void*>(m_random.pick(functions));
   }
+  if (is(name, {"data", "value", "argument"})) {  // read or written by the call itself, as any function does
+    return m_random.one_in(16) ? nullptr : new_slot(nullptr, true);
+  }
   if (is(name, {"symbol"}) && !m_random.one_in(4)) {
     return const_cast<void*>(m_random.pick(variables));
   }
@@ -167,6 +170,13 @@ void** Draw::draw_pointers(const char* name) {
   }
   if (m_random.one_in(16)) {
     return nullptr;
+  }
+  if (is(name, {"data"})) {
+    uint64_t* const list = new_slot(nullptr, false);
+    for (size_t k = 0; k < 4; ++k) {
+      list[k] = reinterpret_cast<uint64_t>(draw_pointer(name));
+    }
+    return reinterpret_cast<void**>(list);
   }
   const bool is_graph = is(name, {"graph", "exec", "clone", "child"});
   const bool is_memory = is(name, {"pointer"});

@@ -37,6 +37,7 @@ EXPORTS = {
     "hipGetDeviceCount",
     "hipSetDevice",
     "hipMalloc",
+    "hipMemset",
     "hipModuleLoad",
     "hipModuleLoadData",
     "hipModuleLoadDataEx",

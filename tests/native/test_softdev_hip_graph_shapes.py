@@ -358,6 +358,28 @@ def test_a_capture_tells_its_graph_and_builds_upon_other_nodes(
     assert outside == 401
 
 
+def test_more_dependencies_than_a_graph_has_nodes_are_refused(stream: int) -> None:
+    hip, graph, node = load_hip(), new_graph(), c_void_p()
+    (own,) = empties(graph, [])
+    wraps = c_size_t(1 << 61)  # of pointers: as many bytes as none
+    begin = hip.hipStreamBeginCaptureToGraph
+    target = (c_void_p(stream), c_void_p(graph), handles([own]), None)
+
+    added = hip.hipGraphAddEmptyNode(byref(node), c_void_p(graph), handles([own]), wraps)
+    edges_added = hip.hipGraphAddDependencies(
+        c_void_p(graph), handles([own] * 3), handles([own] * 3), wraps
+    )
+    begun = begin(*target, wraps, c_int(0))
+    call("hipStreamBeginCaptureToGraph", *target, c_size_t(1), c_int(0))
+    depend = hip.hipStreamUpdateCaptureDependencies
+    changed = depend(c_void_p(stream), handles([own]), wraps, c_uint(1))
+    twice = depend(c_void_p(stream), handles([own, own]), c_size_t(2), c_uint(1))
+    call("hipStreamEndCapture", stream, byref(node))
+
+    assert (added, edges_added, begun, changed, twice) == (INVALID_VALUE,) * 5
+    assert listed("hipGraphGetNodes", graph) == [own]
+
+
 def test_events_for_the_outside_are_captured_as_nodes(stream: int, data: int) -> None:
     event, captured = out_pointer("hipEventCreate"), c_void_p()
     call("hipStreamBeginCapture", stream, 0)

@@ -193,7 +193,7 @@ struct ktrace_wave_header {
  */
 #define KTRACE_FILE_MAGIC "KTRACE\x1a\n" /* 8 bytes, no terminator */
 #define KTRACE_FILE_MAJOR 1u
-#define KTRACE_FILE_MINOR 0u
+#define KTRACE_FILE_MINOR 1u
 #define KTRACE_CHUNK_SYNC 0x4b43544bu /* "KTCK": a reader finds the next chunk by it after damage */
 
 struct ktrace_file_header {
@@ -213,7 +213,10 @@ enum ktrace_chunk_type {
   KTRACE_CHUNK_DISPATCH = 5,
   KTRACE_CHUNK_CLOCK = 6,
   KTRACE_CHUNK_LOSS = 7,
-  KTRACE_CHUNK_END = 8
+  KTRACE_CHUNK_END = 8,
+  KTRACE_CHUNK_FOREIGN_BUFFER = 9,  /* these three since minor version 1, all skippable */
+  KTRACE_CHUNK_FOREIGN_LAUNCH = 10,
+  KTRACE_CHUNK_FOREIGN_NAMES = 11
 };
 
 enum ktrace_chunk_flag {
@@ -368,6 +371,39 @@ struct ktrace_loss_record {
   ktrace_u32 reserved1;
 };
 
+/* Another tool's in-kernel tracer, whose buffers were copied as its kernels left them. */
+enum ktrace_foreign_tool {
+  KTRACE_FOREIGN_FLYDSL = 1 /* `ktrace` of FlyDSL */
+};
+
+enum ktrace_foreign_flag {
+  KTRACE_FOREIGN_OF_ONE_LAUNCH = 1 /* ktrace gave the launch a buffer of its own; else all share the tool's */
+};
+
+/* Followed by the first `length` bytes of the buffer, and zeros to a multiple of 8: beyond them nothing was written. */
+struct ktrace_foreign_buffer_record {
+  ktrace_u32 tool;   /* ktrace_foreign_tool */
+  ktrace_u32 flags;  /* ktrace_foreign_flag */
+  ktrace_u64 number; /* of the copy, from 1 */
+  ktrace_u64 size;   /* of the buffer on the device, in bytes */
+  ktrace_u64 length;
+  ktrace_u32 device;
+  ktrace_u32 replays; /* launches into graphs whose replays wrote to it: those are in no FOREIGN_LAUNCH */
+};
+
+/* A launch that wrote to a copied buffer. Its kernel's `record_format` is 0. What only our own buffers have is 0 here;
+ * `completed_ns` is 0 where several launches share a buffer. */
+struct ktrace_foreign_launch_record {
+  ktrace_u64 number; /* of the copy */
+  struct ktrace_dispatch_record launch;
+};
+
+/* String: JSON, {"tool": name, "version": text, "names": {name: id}}. A later one knows more. */
+struct ktrace_foreign_names_record {
+  ktrace_u32 tool; /* ktrace_foreign_tool */
+  ktrace_u32 strings_size;
+};
+
 /* Counts since the process began; the last chunk of a file that was closed. */
 struct ktrace_end_record {
   ktrace_u64 code_objects;           /* distinct */
@@ -375,7 +411,7 @@ struct ktrace_end_record {
   ktrace_u64 annotated_kernels;
   ktrace_u64 launches;           /* of any kernel */
   ktrace_u64 annotated_launches;
-  ktrace_u64 dispatches;         /* chunks of type DISPATCH in this file */
+  ktrace_u64 dispatches;         /* chunks of type DISPATCH or FOREIGN_LAUNCH in this file */
   ktrace_u64 host_ns;
 };
 

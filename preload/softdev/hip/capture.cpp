@@ -202,9 +202,7 @@ KTRACE_HIP_EXPORT hipError_t hipStreamBeginCaptureToGraph(hipStream_t stream, vo
                                                           size_t count, int mode) {
   return begin_capture(stream, mode, [&](Runtime& runtime, Capture& capture, Stream& target) -> hipError_t {
     const auto found = runtime.graphs.find(graph);
-    if (found == runtime.graphs.end() || (count != 0 && dependencies == nullptr) ||
-        !std::all_of(dependencies, dependencies + count,
-                     [&](const GraphNode* node) { return found->second->has(node); })) {
+    if (found == runtime.graphs.end() || !found->second->has_all(dependencies, count)) {
       return hipErrorInvalidValue;
     }
     capture.graph = std::move(found->second);
@@ -264,9 +262,7 @@ KTRACE_HIP_EXPORT hipError_t hipStreamUpdateCaptureDependencies(hipStream_t stre
     if (found->capture == nullptr || !found->capture->is_valid) {
       return hipErrorIllegalState;
     }
-    const Graph& graph = *found->capture->graph;
-    if (flags > set_dependencies || (count != 0 && nodes == nullptr) ||
-        !std::all_of(nodes, nodes + count, [&](const GraphNode* node) { return graph.has(node); })) {
+    if (flags > set_dependencies || !found->capture->graph->has_all(nodes, count)) {
       return hipErrorInvalidValue;
     }
     if (flags == set_dependencies) {

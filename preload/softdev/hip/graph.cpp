@@ -77,6 +77,11 @@ bool Graph::has(const GraphNode* node) const {
   return m_registry != nullptr && m_registry->nodes.count(node) != 0 && node->graph == this;
 }
 
+bool Graph::has_all(GraphNode* const* nodes, size_t count) const {
+  return count <= m_nodes.size() && (count == 0 || nodes != nullptr) &&
+         std::all_of(nodes, nodes + count, [&](const GraphNode* node) { return has(node); });
+}
+
 std::unique_ptr<Graph> Graph::clone(GraphRegistry* registry) const {
   auto copy = std::make_unique<Graph>(registry);
   std::unordered_map<const GraphNode*, GraphNode*> copy_by_node;

@@ -86,6 +86,8 @@ class Graph {
   // Forgets the node and its edges.
   void remove(const GraphNode* node);
   bool has(const GraphNode* node) const;
+  // Whether a list of the program's can be one of this graph's nodes: it is read as far as it is one.
+  bool has_all(GraphNode* const* nodes, size_t count) const;
 
   // A copy with copies of all parameters, child graphs included.
   std::unique_ptr<Graph> clone(GraphRegistry* registry) const;

@@ -89,6 +89,10 @@ hipError_t change_edges(void* handle, Nodes from, Nodes to, size_t count, bool w
     if (graph == nullptr || (count != 0 && (from == nullptr || to == nullptr))) {
       return hipErrorInvalidValue;
     }
+    const size_t nodes = graph->nodes().size();
+    if (count > nodes * nodes) {  // an edge comes once
+      return hipErrorInvalidValue;
+    }
     for (size_t index = 0; index < count; ++index) {
       if (!graph->has(from[index]) || !graph->has(to[index]) || from[index] == to[index] ||
           depends_on(*to[index], from[index]) != wanted) {

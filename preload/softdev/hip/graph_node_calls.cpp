@@ -4,12 +4,10 @@
 namespace ktrace::softdev::hip {
 
 bool are_dependencies(const Graph& graph, Nodes dependencies, size_t count) {
-  if (count != 0 && dependencies == nullptr) {
-    return false;
-  }
-  return std::all_of(dependencies, dependencies + count, [&](const GraphNode* node) {
-    return graph.has(node) && std::count(dependencies, dependencies + count, node) == 1;
-  });
+  return graph.has_all(dependencies, count) &&
+         std::all_of(dependencies, dependencies + count, [&](const GraphNode* node) {
+           return std::count(dependencies, dependencies + count, node) == 1;
+         });
 }
 
 bool is_copy(NodeType type) {

@@ -49,6 +49,8 @@ class Column:
     """
     note: str = ""
     """Explains it below the table."""
+    width: int = 0
+    """Characters of its names on a terminal; 0: as usual."""
 
 
 @dataclass(frozen=True)

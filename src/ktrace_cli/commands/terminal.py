@@ -59,7 +59,7 @@ def _show_table(table: Table) -> None:
 
 def _cells(table: Table, row: Sequence[str], width: int) -> list[str]:
     return [
-        printable(cell, width) if column.is_name else cell
+        printable(cell, max(width, column.width)) if column.is_name else cell
         for column, cell in zip(table.columns, row, strict=True)
     ]
 

@@ -1,4 +1,4 @@
-"""Another tracer's buffer, by the tool's name or by its bytes, to a timeline."""
+"""Another tracer's buffer or trace, by its name or by its bytes, to a timeline."""
 
 from __future__ import annotations
 
@@ -11,25 +11,31 @@ from ktrace_cli.errors import KtraceError, UsageError
 from ktrace_cli.foreign.buffer import Buffer, read_buffer
 from ktrace_cli.foreign.build import build_foreign
 from ktrace_cli.foreign.flydsl import find as flydsl
-from ktrace_cli.foreign.found import Found
 from ktrace_cli.foreign.names_file import read_side_cars
 from ktrace_cli.foreign.quack.find import find_quack
 from ktrace_cli.foreign.quack.slots import is_quack
 from ktrace_cli.foreign.shape import Shape
 from ktrace_cli.foreign.side_car import SideCar
 from ktrace_cli.foreign.tileops import find_tileops, is_tileops
+from ktrace_cli.foreign.traces.find import find_trace
+from ktrace_cli.foreign.traces.writers import find_writer, is_chrome, peek
 from ktrace_cli.model import Timeline
-from ktrace_cli.progress import Advance, unwatched
+from ktrace_cli.progress import Advance, part_of, unwatched
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
 from ktrace_cli.units import counted
 
 
 class Tool(str, Enum):
-    """Whose buffer a file holds."""
+    """Whose buffer a file holds, or which format of traces it has."""
 
     FLYDSL = "flydsl"
     QUACK = "quack"
     TILEOPS = "tileops"
+    CHROME = "chrome"
+    PFTRACE = "pftrace"
+
+
+TRACES = frozenset({Tool.CHROME, Tool.PFTRACE})
 
 
 @dataclass(frozen=True)
@@ -72,13 +78,18 @@ def find_tool(path: Path, source: Source) -> Tool | None:
         return None
     if source.tool is not None:
         return source.tool
-    if kind not in _POSSIBLE or not path.is_file():
+    if not path.is_file():
+        return None
+    head, tail = peek(path)
+    if find_writer(head, tail) is not None:
+        return Tool.CHROME if is_chrome(head) else Tool.PFTRACE
+    if kind not in _POSSIBLE:
         return None
     try:
         buffer = read_buffer(path)
     except KtraceError:  # numpy's, but not to be read
         return None
-    likely = [tool for tool in Tool if _is_buffer_of(tool, buffer, source.shape)]
+    likely = [tool for tool in _FINDERS if _is_buffer_of(tool, buffer, source.shape)]
     if len(likely) > 1:
         raise UsageError(
             f"cannot tell what {path} is",
@@ -108,15 +119,18 @@ def read_foreign(path: Path, tool: Tool, source: Source, advance: Advance = unwa
     Raises:
         KtraceError: it, or a file beside it, cannot be read.
     """
-    buffer = read_buffer(path)
-    side_car, notes = _side_car(path, source)
-    found, told = _find(tool, buffer, side_car)
+    side_car, notes = _side_car(path, tool, source)
+    if tool in TRACES:
+        about = (side_car.kernel, side_car.target)
+        found, told = find_trace(path, side_car.shape, about, part_of(advance, 0.3))
+        return Foreign(build_foreign(found, part_of(advance, 0.7)), (*told, *notes))
+    found, told = _FINDERS[tool](read_buffer(path), side_car)
     if source.tool is None:
         told = (f"{told[0]}: its bytes are not anything else (`--from {tool.value}`)", *told[1:])
     return Foreign(build_foreign(found, advance), (*told, *notes))
 
 
-def _side_car(path: Path, source: Source) -> tuple[SideCar, tuple[str, ...]]:
+def _side_car(path: Path, tool: Tool, source: Source) -> tuple[SideCar, tuple[str, ...]]:
     beside = path.with_name(f"{path.name}.names.json")
     notes: list[str] = []
     files = list(source.names)
@@ -124,7 +138,7 @@ def _side_car(path: Path, source: Source) -> tuple[SideCar, tuple[str, ...]]:
         files = [beside]
         notes.append(f"names are those in {beside}")
     found = read_side_cars(files)
-    if not files:
+    if not files and tool not in TRACES:
         notes.append("no names are known, so events are called after their ids: add `--names FILE`")
     if found.contradicting:
         ids = counted(found.contradicting, "id has", "ids have")
@@ -137,10 +151,6 @@ def _is_buffer_of(tool: Tool, buffer: Buffer, shape: Shape) -> bool:
     if tool is Tool.FLYDSL:
         return flydsl.guess_layout(buffer.data, shape.bytes).is_certain
     return (is_quack if tool is Tool.QUACK else is_tileops)(buffer, shape)
-
-
-def _find(tool: Tool, buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ...]]:
-    return _FINDERS[tool](buffer, side_car)
 
 
 _FINDERS = {

@@ -35,6 +35,9 @@ class Source:
     format: str
     clock: Clock
     why_unknown: str = "no baseTimeNanoseconds"
+    first_ns: int = 1
+    """Times before it are none. Most formats write 0 where they know no time; to those whose times
+    count from their first event it is one."""
 
 
 @dataclass
@@ -118,7 +121,7 @@ class Builder:
         """Return everything, in order of time."""
         slices = np.concatenate([np.zeros(0, HOST_SLICE), *self._slices])
         flows = np.concatenate([np.zeros(0, HOST_FLOW), *self._flows])
-        slices, kept = self._with_times(slices)
+        slices, kept = self._with_times(slices, source.first_ns)
         order = kept[np.lexsort((kept, -slices["end_ns"][kept], slices["begin_ns"][kept]))]
         place = np.full(len(slices), NONE, np.int64)
         place[order] = np.arange(len(order))
@@ -137,9 +140,9 @@ class Builder:
             notes=tuple(self.notes),
         )
 
-    def _with_times(self, slices: Columns) -> tuple[Columns, Ints]:
+    def _with_times(self, slices: Columns, first_ns: int) -> tuple[Columns, Ints]:
         """Put begin before end; leave out what has no time."""
-        is_timed = (slices["begin_ns"] > 0) & (slices["end_ns"] > 0)
+        is_timed = (slices["begin_ns"] >= first_ns) & (slices["end_ns"] >= first_ns)
         is_swapped = is_timed & (slices["end_ns"] < slices["begin_ns"])
         begin, end = slices["begin_ns"].copy(), slices["end_ns"].copy()
         slices["begin_ns"][is_swapped] = end[is_swapped]

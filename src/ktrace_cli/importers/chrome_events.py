@@ -104,6 +104,8 @@ class Sorted:
     process_names: dict[object, str] = field(default_factory=dict)
     process_labels: dict[object, str] = field(default_factory=dict)
     thread_names: dict[tuple[object, object], str] = field(default_factory=dict)
+    unclosed: list[int] = field(default_factory=list)
+    """Rows that were begun and never ended: they are marks."""
     _open: dict[tuple[object, object], list[int]] = field(default_factory=dict)
 
     def finish(self, repairs: Counter[str]) -> None:
@@ -112,6 +114,7 @@ class Sorted:
             for row in rows:
                 self.rows.is_mark[row] = True
                 repairs["unclosed"] += 1
+            self.unclosed += rows
 
 
 def sort_events(events: Iterable[Any], repairs: Counter[str]) -> Sorted:
@@ -177,8 +180,21 @@ def _take_half(result: Sorted, event: Event, ns: int, repairs: Counter[str]) -> 
     if event["ph"] == "B":
         open_.append(result.rows.add(event, ns, 0, is_mark=False))
     elif open_:
-        row = open_.pop()
+        row = open_.pop(_begin_of(event, open_, result.rows.name))
         result.rows.length[row] = ns - result.rows.begin[row]
         result.rows.tell(row, event.get("args"))
     else:
         repairs["stray_ends"] += 1
+
+
+def _begin_of(event: Event, open_: list[int], names: list[str]) -> int:
+    """Return which of the open ones an end is of: the last of its name, if it has one.
+
+    Tracers inside of kernels write ranges that cross others of their thread.
+    """
+    name = event.get("name")
+    if name is not None:
+        for place in range(len(open_) - 1, -1, -1):
+            if names[open_[place]] == name:
+                return place
+    return len(open_) - 1

@@ -66,7 +66,9 @@ def read_kineto(data: bytes, path: Path, advance: Advance = unwatched) -> HostTr
     clock = _clock(events.rows, base)
     placed = _add_rows(builder, events, header, path)
     add_flows(builder, events, placed)
-    trace = builder.build(Source(path, _format(header), clock, _why_unknown(header)))
+    first = int(_is_pytorch(header))  # PyTorch writes 0 where it knows no time
+    source = Source(path, _format(header), clock, _why_unknown(header), first)
+    trace = builder.build(source)
     for column in ("begin_ns", "end_ns"):
         trace.slices[column] += base
     advance(1 - _PARSING - _SORTING)
@@ -93,8 +95,11 @@ def _why_unknown(header: Mapping[str, Any]) -> str:
 
 
 def _format(header: Mapping[str, Any]) -> str:
-    is_kineto = "deviceProperties" in header or "baseTimeNanoseconds" in header
-    return "PyTorch JSON" if is_kineto else "Chrome JSON"
+    return "PyTorch JSON" if _is_pytorch(header) else "Chrome JSON"
+
+
+def _is_pytorch(header: Mapping[str, Any]) -> bool:
+    return "deviceProperties" in header or "baseTimeNanoseconds" in header
 
 
 def _clock(rows: Rows, base: int) -> Clock:
@@ -143,7 +148,7 @@ def _add_rows(builder: Builder, events: Sorted, header: Mapping[str, Any], path:
 
 def _columns(rows: Rows) -> tuple[Ints, Ints]:
     def bounded(values: Sequence[int]) -> Ints:
-        return np.array([v if abs(v) < _LARGEST else 0 for v in values], np.int64)
+        return np.array([v if abs(v) < _LARGEST else -_LARGEST for v in values], np.int64)
 
     return bounded(rows.begin), bounded(rows.length)
 

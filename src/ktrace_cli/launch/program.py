@@ -16,6 +16,7 @@ from ktrace_cli.errors import ExitStatus, KtraceError
 from ktrace_cli.launch.preloadable import elf_loader, interpreter_of, why_not_preloadable
 
 SignalMask = set[signal.Signals | int]
+Streams = Sequence[tuple[int, int]]
 
 _SHELL = "/bin/sh"
 _HANDED_ON = {
@@ -84,36 +85,59 @@ def held_signals() -> Iterator[SignalMask]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def run_program(program: Program, environment: Mapping[str, str], mask: SignalMask) -> int:
+def run_program(
+    program: Program,
+    environment: Mapping[str, str],
+    mask: SignalMask,
+    streams: Streams = (),
+) -> int:
     """Run the program to its end and return its exit status, 128 + n after signal n.
 
     It keeps our standard streams and our other inherited files. Signals that reach only us are
     handed on; Ctrl-C reaches it through the terminal, as it would without us. They must be held.
+
+    Args:
+        program: what to run.
+        environment: all of its variables.
+        mask: the signals that it shall hold.
+        streams: pairs of a descriptor of ours and one of its standard streams, to have it there.
 
     Raises:
         KtraceError: the kernel refuses to start it (126).
     """
     # Ignored, the system would forget the child's status; a parent may have left it so.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    return _wait(_start(program, environment, mask))
+    return _wait(_start(program, environment, mask, streams))
 
 
-def _start(program: Program, environment: Mapping[str, str], mask: SignalMask) -> int:
+def _start(
+    program: Program, environment: Mapping[str, str], mask: SignalMask, streams: Streams
+) -> int:
     arguments = list(program.arguments)
     try:
-        return _spawn(program.path, arguments, environment, mask)
+        return _spawn(program.path, arguments, environment, mask, streams)
     except OSError as error:
         if error.errno == errno.ENOEXEC and not _head(program.path).startswith(b"\x7fELF"):
             # A script without a first line that names its interpreter: execvp and shells do this.
-            return _spawn(_SHELL, [_SHELL, program.path, *arguments[1:]], environment, mask)
+            script = [_SHELL, program.path, *arguments[1:]]
+            return _spawn(_SHELL, script, environment, mask, streams)
         raise _why_not_started(program, error) from error
 
 
 def _spawn(
-    path: str, arguments: list[str], environment: Mapping[str, str], mask: SignalMask
+    path: str,
+    arguments: list[str],
+    environment: Mapping[str, str],
+    mask: SignalMask,
+    streams: Streams,
 ) -> int:
     return os.posix_spawn(
-        path, arguments, dict(environment), setsigmask=mask, setsigdef=_IGNORED_BY_PYTHON
+        path,
+        arguments,
+        dict(environment),
+        file_actions=[(os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in streams],
+        setsigmask=mask,
+        setsigdef=_IGNORED_BY_PYTHON,
     )
 
 

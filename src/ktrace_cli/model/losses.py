@@ -78,6 +78,26 @@ class Losses:
     cut_bytes: int = count_of(
         "byte at the file's end is no whole record", "bytes at the file's end are no whole record"
     )
+    cut_files: int = count_of(
+        "file ends in the middle: it is read up to its last whole record",
+        "files end in the middle: they are read up to their last whole record",
+    )
+    repaired_texts: int = count_of(
+        "place in the file broke the rules of its format and was repaired",
+        "places in the file broke the rules of its format and were repaired",
+    )
+    unread_records: int = count_of(
+        "record of the file cannot be read and is left out",
+        "records of the file cannot be read and are left out",
+    )
+    undated_records: int = count_of(
+        "record of the file has no time and is left out",
+        "records of the file have no time and are left out",
+    )
+    unshown_records: int = count_of(
+        "record of the file is of a kind that is not shown, or of no wave",
+        "records of the file are of kinds that are not shown, or of no wave",
+    )
     unclaimed_waves: int = count_of(
         "wave is there that no counter of the buffer knows",
         "waves are there that no counter of the buffer knows",

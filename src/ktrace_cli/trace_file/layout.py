@@ -197,7 +197,7 @@ WAVE_HEADER: Final = np.dtype(
 
 FILE_MAGIC: Final = b"KTRACE\x1a\n"
 FILE_MAJOR: Final = 1
-FILE_MINOR: Final = 0
+FILE_MINOR: Final = 1
 CHUNK_SYNC: Final = 0x4B43544B
 
 FILE_HEADER: Final = np.dtype(
@@ -223,6 +223,9 @@ class ChunkType(IntEnum):
     CLOCK = 6
     LOSS = 7
     END = 8
+    FOREIGN_BUFFER = 9
+    FOREIGN_LAUNCH = 10
+    FOREIGN_NAMES = 11
 
 
 class ChunkFlag(IntFlag):
@@ -387,6 +390,34 @@ LOSS: Final = np.dtype(
         ("reserved1", "<u4"),
     ]
 )
+
+class ForeignTool(IntEnum):
+    """Whose in-kernel tracer wrote a buffer that is not ours."""
+
+    FLYDSL = 1
+
+
+class ForeignFlag(IntFlag):
+    """What is special about another tool's buffer."""
+
+    OF_ONE_LAUNCH = 1
+
+
+FOREIGN_BUFFER: Final = np.dtype(
+    [
+        ("tool", "<u4"),
+        ("flags", "<u4"),
+        ("number", "<u8"),
+        ("size", "<u8"),
+        ("length", "<u8"),
+        ("device", "<u4"),
+        ("replays", "<u4"),
+    ]
+)
+
+FOREIGN_LAUNCH: Final = np.dtype([("number", "<u8"), ("launch", DISPATCH)])
+
+FOREIGN_NAMES: Final = np.dtype([("tool", "<u4"), ("strings_size", "<u4")])
 
 END: Final = np.dtype(
     [

@@ -1,0 +1,1 @@
+"""Markers for kernels that Python compilers make: Triton's and FlyDSL's."""

@@ -1,0 +1,147 @@
+"""Finds the instructions that markers consist of, and what each marker does.
+
+A marker of ktrace's device API is one block: it compares EXEC with the lanes of the wave and
+branches to a slow path, which begins by asking whether the wave is recorded at all. Both
+comparisons name the same register, and the second branch tells where the block ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ktrace_cli.kernel_code.control_flow import branch_target, successors
+from ktrace_cli.kernel_code.machine_code import Instruction, MachineCode
+from ktrace_cli.trace_file.layout import Kind
+
+SPAN: Final = 0x8000_0000
+_SPAN_ID_SHIFT: Final = 20
+_KIND_SHIFT: Final = 27
+_ID_MASK: Final = 0x03FF_FFFF
+_LONGEST: Final = 80
+_LOOK_BACK: Final = 96
+
+_CHECK: Final = re.compile(r"^s_cmp_lg_u64 exec, (s\[\d+:\d+\])$")
+_REF_CHECK: Final = re.compile(r"^s_cmp_eq_u32 (s\d+|vcc_lo|vcc_hi|ttmp\d+), 0$")
+_SET_TAG: Final = re.compile(r"^(?:s_mov_b32|v_readfirstlane_b32) vcc_hi, (\S+)$")
+_OR_SPAN: Final = re.compile(r"^s_or_b32 vcc_hi, vcc_hi, (0x[0-9a-f]+)$")
+_OR: Final = re.compile(r"^[sv]_or_b32(?:_e32|_e64)? (\w+), (\S+), (\S+)$")
+
+
+@dataclass(frozen=True)
+class MarkerBlock:
+    """The instructions of one word that a marker writes."""
+
+    begin: int
+    """Index of its first instruction."""
+    end: int
+    """Index of the first instruction after it."""
+    slow: frozenset[int]
+    """Indices of its slow path, wherever that lies."""
+    kind: int
+    """layout.Kind; RANGE where a range begins, LONG_END where one ends, 0 where nobody can tell."""
+    id: int
+    """Of the event, where the kind has one."""
+
+
+def find_marker_blocks(code: MachineCode, inside: range) -> list[MarkerBlock]:
+    """Find the blocks that begin in a range of addresses, ascending."""
+    found = []
+    end = len(code.instructions) - 2
+    for instruction in code.within(inside):
+        index = code.index_by_address[instruction.address]
+        if index >= end:
+            break
+        block = _main_block(code, index) or _side_block(code, index)
+        if block:
+            found.append(block)
+    return found
+
+
+def _main_block(code: MachineCode, index: int) -> MarkerBlock | None:
+    lines = code.instructions
+    check = _CHECK.match(lines[index].text)
+    if not check or lines[index + 1].mnemonic != "s_cbranch_scc1":
+        return None
+    slow_begin = code.index_by_address.get(branch_target(lines[index + 1]) or 0)
+    if slow_begin is None or slow_begin + 1 >= len(lines):
+        return None
+    if lines[slow_begin].text != f"s_cmp_eq_u64 {check[1]}, 0":
+        return None
+    end = code.index_by_address.get(branch_target(lines[slow_begin + 1]) or 0)
+    if end is None or not index + 2 < end <= index + _LONGEST:
+        return None
+    fast = range(index, end)
+    slow = frozenset(_walk(code, slow_begin, end)) - set(fast)
+    kind, event_id = _meaning(code, fast, slow)
+    return MarkerBlock(index, end, slow, kind, event_id)
+
+
+def _side_block(code: MachineCode, index: int) -> MarkerBlock | None:
+    """Read the form that functions which are not inlined have."""
+    lines = code.instructions
+    if not _REF_CHECK.match(lines[index].text) or lines[index + 1].mnemonic != "s_cbranch_scc1":
+        return None
+    end = code.index_by_address.get(branch_target(lines[index + 1]) or 0)
+    if end is None or not index + 2 < end <= index + _LONGEST:
+        return None
+    block = range(index, end)
+    if lines[index + 2].mnemonic == "s_memtime":  # what a range that begins keeps, without a word
+        is_whole = end == index + 5 and lines[end - 1].text.endswith(", vcc_lo")
+        return MarkerBlock(index, end, frozenset(), 0, 0) if is_whole else None
+    takes_slot = any(lines[i].text.startswith("s_sub_u32 vcc_lo, ") for i in block)
+    if lines[index + 2].mnemonic != "s_buffer_load_dword" or not takes_slot:
+        return None
+    kind, event_id = _meaning(code, block, frozenset())
+    return MarkerBlock(index, end, frozenset(), kind, event_id)
+
+
+def _walk(code: MachineCode, begin: int, end: int) -> Iterator[int]:
+    """Yield what can be reached without passing the block's end."""
+    waiting, seen = [begin], {end}
+    while waiting:
+        index = waiting.pop()
+        if index not in seen:
+            seen.add(index)
+            yield index
+            waiting += successors(code, index)
+
+
+def _meaning(code: MachineCode, fast: range, slow: frozenset[int]) -> tuple[int, int]:
+    """Return kind and id of what a block writes."""
+    lines = [code.instructions[index] for index in fast]
+    for line in lines:
+        span = _OR_SPAN.match(line.text)
+        if span and int(span[1], 16) & SPAN:
+            return Kind.LONG_END, int(span[1], 16) >> _SPAN_ID_SHIFT & 0x7FF
+    if not any(line.mnemonic.startswith("s_buffer_store") for line in lines):
+        others = (code.instructions[index] for index in sorted(slow))
+        tag = next(_constants(others), 0)
+        return Kind.RANGE, tag & _ID_MASK
+    tag = next(_constants(lines), 0)
+    if not tag:
+        return _meaning_of_register(code, fast)
+    return tag >> _KIND_SHIFT & 0xF, tag & _ID_MASK
+
+
+def _constants(lines: Iterable[Instruction]) -> Iterator[int]:
+    for line in lines:
+        found = _SET_TAG.match(line.text)
+        if found and found[1][:1].isdigit():
+            yield int(found[1], 0)
+
+
+def _meaning_of_register(code: MachineCode, fast: range) -> tuple[int, int]:
+    """Look for where a tag that is no constant was made: only STOP and ANCHOR have such."""
+    sources = {
+        found[1] for index in fast if (found := _SET_TAG.match(code.instructions[index].text))
+    }
+    for index in range(fast.start - 1, max(-1, fast.start - _LOOK_BACK), -1):
+        found = _OR.match(code.instructions[index].text)
+        if found and found[1] in sources:
+            for operand in found.groups()[1:]:
+                if operand.startswith("0x"):
+                    return int(operand, 16) >> _KIND_SHIFT & 0xF, 0
+    return 0, 0
