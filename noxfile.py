@@ -147,6 +147,8 @@ def outside(session: nox.Session) -> None:
     packages = outside_packages()
     session.install(*(need for need in packages if need.startswith("torch")))
     session.install("--no-deps", *packages)
+    decoders = ROOT / "tests" / "outside" / "decoders.txt"
+    session.install("--no-deps", "--ignore-requires-python", "-r", str(decoders))
     session.run("pytest", *(session.posargs or ("-n", "2", "--dist", "loadscope", "tests/outside")))
 
 

@@ -62,6 +62,20 @@ void LaunchArguments::set_buffer(std::uint64_t buffer) {
   if (!m_own_segment.empty()) std::memcpy(m_own_segment.data() + m_offset, &buffer, sizeof buffer);
 }
 
+std::uint64_t LaunchArguments::given_buffer(const Kernel& kernel) const {
+  std::uint64_t buffer = 0;
+  if (m_params && !m_extra && m_params[kernel.trace_index]) {
+    std::memcpy(&buffer, m_params[kernel.trace_index], sizeof buffer);
+  } else if (m_extra && !m_params && m_extra[0] == extra_buffer_pointer && m_extra[1] &&
+             m_extra[2] == extra_buffer_size && m_extra[3]) {
+    std::size_t size = 0;
+    std::memcpy(&size, m_extra[3], sizeof size);
+    if (size >= kernel.trace_offset + sizeof buffer)
+      std::memcpy(&buffer, static_cast<const std::uint8_t*>(m_extra[1]) + kernel.trace_offset, sizeof buffer);
+  }
+  return buffer;
+}
+
 void LaunchArguments::insert_null(const Kernel& kernel) {
   const bool is_inserted = (m_params && m_params == m_own_params.data()) || m_extra == m_own_extra;
   if (is_inserted || kernel.has_placeholder() || kernel.refusal != 0) return;

@@ -26,6 +26,9 @@ class LaunchArguments {
   // itself.
   void insert_null(const Kernel& kernel);
 
+  // What the application passes itself as the trace argument; 0 where that cannot be told.
+  std::uint64_t given_buffer(const Kernel& kernel) const;
+
   // They hold until this object goes.
   void** params() const { return m_params; }
   void** extra() const { return m_extra; }

@@ -66,9 +66,9 @@ enum class SlotMode {
   direct,     // never claim: what does not fit is lost
   claim       // always claim
 };
-enum class OnFull { drop, wait };        // a launch for which no trace buffer is left
-enum class WhenFull { saturate, ring };  // a wave whose region is full
-enum class FlydslMode { process, launch };       // whose buffers FlyDSL's launches write to
+enum class OnFull { drop, wait };           // a launch for which no trace buffer is left
+enum class WhenFull { saturate, ring };     // a wave whose region is full
+enum class FlydslMode { process, launch };  // whose buffers FlyDSL's launches write to
 enum class LogLevel { fatal, error, warning, info, trace };
 
 struct Config {

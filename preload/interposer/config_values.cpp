@@ -195,6 +195,11 @@ bool parse_hang_ms(const std::string& text, Config* config) {
   return parse_milliseconds(text, &config->hang_ms);
 }
 
+bool parse_flydsl(const std::string& text, Config* config) {
+  return choose<FlydslMode>(text, {{"process", FlydslMode::process}, {"launch", FlydslMode::launch}},
+                            &config->flydsl);
+}
+
 bool parse_log_level(const std::string& text, Config* config) {
   return choose<LogLevel>(text,
                           {{"fatal", LogLevel::fatal},

@@ -22,6 +22,7 @@ struct PendingDispatch {
   bool is_discarded = false;         // not to be recorded: only its buffer, if any, is to be got rid of
   bool is_kept = false;              // discarded, but its buffer is used again when its event has come
   hipError_t failure = hip_success;  // its end cannot be followed: nothing is known of its event
+  std::uint64_t flydsl_size = 0;     // bytes, where FlyDSL's kernel writes to it
   bool* is_processed = nullptr;      // for whom waits for it
 };
 

@@ -69,10 +69,8 @@ bool copy_flydsl_buffer(const FlydslMemory& memory, bool clears, std::vector<std
   const std::uint64_t used = layout.used(*out).bytes;
   if (used > out->size() && !copy_begin(memory, stream.get(), used, out, trouble)) return false;
   if (!clears) return true;
-  return check(
-             hip,
-             hip.hipMemsetAsync(reinterpret_cast<void*>(memory.address), 0, out->size(), stream.get()),
-             "hipMemsetAsync", trouble) &&
+  return check(hip, hip.hipMemsetAsync(reinterpret_cast<void*>(memory.address), 0, out->size(), stream.get()),
+               "hipMemsetAsync", trouble) &&
          check(hip, hip.hipStreamSynchronize(stream.get()), "hipStreamSynchronize", trouble);
 }
 

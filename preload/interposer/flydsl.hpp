@@ -1,5 +1,5 @@
-// FlyDSL's own in-kernel tracer: the buffer of the process into which its kernels write, which of its launches
-// did, and copies of it before FlyDSL wipes it and when the process ends.
+// FlyDSL's own in-kernel tracer: the buffer of the process into which its kernels write, which of its
+// launches did, and copies of it before FlyDSL wipes it and when the process ends.
 #pragma once
 
 #include <cstdint>

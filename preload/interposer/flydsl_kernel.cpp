@@ -11,8 +11,8 @@ namespace ktrace {
 namespace {
 
 constexpr std::uint64_t descriptor_size = 64;
-constexpr std::uint64_t properties_offset = 56;  // u16: kernel_code_properties
-constexpr std::uint16_t wanted_properties = 0x1c;  // queue_ptr, kernarg_segment_ptr, dispatch_id
+constexpr std::uint64_t properties_offset = 56;              // u16: kernel_code_properties
+constexpr std::uint16_t wanted_properties = 0x1c;            // queue_ptr, kernarg_segment_ptr, dispatch_id
 constexpr std::size_t largest_image = std::size_t{4} << 20;  // theirs hold one kernel
 constexpr std::uint32_t scalar_memory = 0xfffc0000u;         // of a scalar memory instruction: its operation
 constexpr std::uint32_t s_memrealtime = 0xc0940000u;

@@ -57,6 +57,7 @@ void TracedLaunch::begin() {
   m_kernel = find_kernel();
   if (!m_kernel) return;
   count_annotated();
+  if (m_kernel->is_of_flydsl) return begin_flydsl();
   if (can_be_traced() && prepare_buffer()) {
     m_pending->record.launched_ns = host_now_ns(m_hip);
     if (HangWatch* hang = m_session.hang()) {
@@ -121,6 +122,9 @@ void TracedLaunch::pass_into_capture() {
   const Kernel* kernel = find_kernel();
   m_is_unseen = false;
   if (!kernel) return;
+  if (kernel->is_of_flydsl)
+    return m_session.flydsl().add_capture(m_arguments.given_buffer(*kernel), m_hip,
+                                          m_session.device(m_hip, m_stream.device));
   m_arguments.insert_null(*kernel);
   int status = hip_capture_status_none;
   unsigned long long id = 0;
@@ -285,6 +289,7 @@ void TracedLaunch::hand_over(hipError_t result) {
   if (m_is_empty)
     lose(KTRACE_LOSS_LAUNCH_FAILED,
          result == hip_success ? "its grid is empty: there is no wave of it" : "HIP refused the launch");
+  if (m_flydsl_buffer != 0) return finish_flydsl(result);
   if (!m_pending) return;
   HangWatch* const hang = m_session.hang();
   if (hang) note_return();

@@ -50,6 +50,9 @@ class TracedLaunch {
   bool upload_control();
   void lose(ktrace_loss_reason reason, const std::string& words);
   void pass_into_capture();
+  void begin_flydsl();
+  bool prepare_flydsl_buffer(std::uint64_t size);
+  void finish_flydsl(hipError_t result);
   void pass_after_fork();
 
   Session& m_session;
@@ -67,6 +70,8 @@ class TracedLaunch {
   HipStreams::Facts m_stream;
   std::optional<Capture> m_capture;  // as far as HIP was asked
   std::optional<PendingDispatch> m_pending;
+  std::uint64_t m_flydsl_buffer = 0;  // the process's, into which this launch writes
+  FlydslLaunch m_flydsl;
 };
 
 // How many launches the calling thread has made that we saw.

@@ -48,10 +48,7 @@ void Recorder::add(PendingDispatch pending) {
   if (m_is_closing) return lose_late(pending);  // a thread that goes on launching must not hold up the end
   const HipLibrary& hip = *pending.hip;
   Device& device = *pending.device;
-  if (device.is_first_use()) {
-    const std::lock_guard lock(m_mutex);
-    m_devices.push_back(&device);
-  }
+  note_device(device);
   if (!m_is_running) start_writer(hip);
   bool is_processed = false;
   const bool must_wait = hip.is_software() && has_writer_begun();
@@ -250,6 +247,7 @@ void Recorder::process(PendingDispatch& pending, hipError_t outcome) {
     return;
   }
   pending.record.completed_ns = completion_time(pending);
+  if (pending.flydsl_size > 0) return process_flydsl(pending);
   const std::string& name = pending.kernel->metadata.name;
 
   std::unique_ptr<CopyBack>& copy_back = m_copy_back_by_device[&device];
@@ -387,7 +385,8 @@ void Recorder::lose_late(const PendingDispatch& pending) {
 void Recorder::end_file() {
   const std::lock_guard lock(m_file_mutex);
   m_is_file_ended = true;
-  if (m_file.is_open() && !has_failed() && write_losses() && write_last_samples()) write_end();
+  if (m_file.is_open() && !has_failed() && write_flydsl_names() && write_losses() && write_last_samples())
+    write_end();
 }
 
 void Recorder::finish() {

@@ -14,6 +14,7 @@
 #include "copy_back.hpp"
 #include "device.hpp"
 #include "dispatch_queue.hpp"
+#include "flydsl.hpp"
 #include "hang.hpp"
 #include "losses.hpp"
 #include "recording_file.hpp"
@@ -34,6 +35,10 @@ class Recorder {
   void sweep(Device& device);
   // Appends what a dispatch has left so far; on any thread.
   bool record_unfinished(const PendingDispatch& dispatch, CopiedDispatch copied);
+  // Appends a buffer of FlyDSL's and its launches; on any thread.
+  bool record_flydsl(const FlydslCopy& copy);
+  // Takes clock samples of it at the end, though no dispatch was added for it.
+  void note_device(Device& device);
   void set_hang_watch(HangWatch* hang) { m_hang = hang; }
   // After the recording could not be written, tracing more would be for nothing.
   bool has_failed() const { return m_failed.load(std::memory_order_relaxed); }
@@ -65,6 +70,10 @@ class Recorder {
   void lose_late(const PendingDispatch& pending);
   bool record(const PendingDispatch& pending, CopiedDispatch copied);
   bool append_dispatch(const PendingDispatch& pending, CopiedDispatch copied);
+  bool append_flydsl(const FlydslCopy& copy);
+  bool append_flydsl_launch(const FlydslLaunch& launch);
+  bool write_flydsl_names();
+  void process_flydsl(PendingDispatch& pending);
   void lose_outstanding();
   bool is_past_deadline() const;
   void put_off_deadline();
@@ -125,6 +134,8 @@ class Recorder {
   std::vector<const Device*> m_written_devices;  // in the order of their chunks
   std::map<const CodeObject*, std::uint32_t> m_number_by_code_object;
   std::map<const Kernel*, std::uint32_t> m_number_by_kernel;
+  std::uint64_t m_flydsl_copies = 0;
+  std::string m_flydsl_names;  // as last written
 };
 
 }  // namespace ktrace

@@ -93,6 +93,7 @@ std::uint64_t RecordingFile::append(ktrace_chunk_type type, Payload payload, std
   ktrace_chunk_header header{};
   header.sync = KTRACE_CHUNK_SYNC;
   header.type = static_cast<ktrace_u16>(type);
+  if (type >= KTRACE_CHUNK_FOREIGN_BUFFER) header.flags = KTRACE_CHUNK_SKIPPABLE;
   header.length = bytes.size() - sizeof header;
   header.number = m_next_number;
   header.payload_crc = crc32(bytes.data() + sizeof header, static_cast<std::size_t>(header.length));

@@ -38,7 +38,10 @@ SUBCOMMANDS = {
     "merge": Subcommand("Write recordings, and traces of other tools, as one Perfetto trace."),
     "view": Subcommand("Show FILE in the Perfetto UI, or in the terminal."),
     "inspect": Subcommand(
-        "Show the kernels in FILES: which are annotated, their markers and what they use."
+        "Show the kernels in FILES: markers, what they use and which code their phases have."
+    ),
+    "hotspots": Subcommand(
+        "Show where a kernel waits, by its thread trace (ATT) in DIR: phases, lines, instructions."
     ),
     "discover": Subcommand(
         "Show which kernels a program launches, how long they take and what they use.",
@@ -51,6 +54,9 @@ SUBCOMMANDS = {
     "att": Subcommand(
         "Trace the instructions of PROGRAM's kernels with rocprofv3, and show where they wait.",
         takes_a_command_line=True,
+    ),
+    "plan": Subcommand(
+        "Say what to do about each kernel, first things first, by all that is known of it."
     ),
     "doctor": Subcommand(
         "Say what hinders tracing on this machine or in PROGRAM, and what to do.",

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support.counter_files import counters_of_gemm
+from support.disassembling import LISTED_OBJDUMP
 from support.host_traces import rocprofv3_beside
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +45,7 @@ def command(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess
     return subprocess.run(
         [sys.executable, "-m", "ktrace_cli", *map(str, arguments)],
         cwd=cwd,
-        env={**os.environ, "COLUMNS": "120"},
+        env={**os.environ, "COLUMNS": "120", "KTRACE_OBJDUMP": str(LISTED_OBJDUMP)},
         capture_output=True,
         text=True,
         timeout=120,
@@ -70,6 +72,7 @@ def folder(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(demo, folder / "demo.bin")
     record("saxpy", folder / "saxpy.bin")
     rocprofv3_beside(folder / "demo.bin", folder / "rocprofv3")
+    counters_of_gemm(folder / "counters")
     for path in ROOT.glob("samples/*/*.co"):
         shutil.copy(path, folder / path.name)
     return folder
@@ -112,7 +115,11 @@ def test_selftest_prints_what_its_page_shows_but_for_numbers(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["cli-summary", "cli-decode", "cli-inspect", "cli-merge", "cli-view", "html"]
+    "name",
+    [
+        "cli-summary", "cli-decode", "cli-inspect", "cli-merge", "cli-view", "html",
+        "cli-pmc", "cli-discover", "cli-plan",
+    ],
 )
 def test_commands_print_what_their_page_shows(name: str, folder: Path) -> None:
     shown_here = examples(f"docs/reference/{name}.md")

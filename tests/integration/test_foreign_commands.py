@@ -12,6 +12,7 @@ from ktrace_cli.errors import KtraceError
 from support.foreign.flydsl_buffer import MARK, POP, PUSH, U64, FlyWave, bare_buffer, whole_buffer
 from support.foreign.quack_buffer import BEGIN, END, QuackWarp, quack_buffer
 from support.foreign.tileops_buffer import tileops_buffer
+from support.foreign.trace_files import PerfettoFile, ProtonBlock, proton_json, write_json
 from support.ktrace_command import run_ktrace
 from support.timelines import builder
 
@@ -218,3 +219,58 @@ def test_decode_prints_what_the_page_shows(tmp_path: Path) -> None:
 
     assert lines[0].startswith("$ ktrace decode")
     assert done.stderr.splitlines() == lines[1:]
+
+
+def proton_file(folder: Path, name: str, length: int) -> Path:
+    warps = {0: [("loop", at * 5000, at * 5000 + length) for at in range(4)]}
+    blocks = [ProtonBlock(core, core, 5000 + core, warps) for core in range(64)]
+    return write_json(folder / name, proton_json([("gemm", blocks)]))
+
+
+def test_chrome_traces_are_read_by_every_command(tmp_path: Path) -> None:
+    base, new = proton_file(tmp_path, "a.json", 1000), proton_file(tmp_path, "b.json", 2000)
+    rate = ("--shape", "clock=2GHz")
+
+    summary = ktrace("summary", base, *rate, "--json")
+    page = ktrace("decode", base, *rate, "-o", tmp_path / "x.html")
+    slower = ktrace("diff", base, new, *rate)
+    site = ktrace("report", new, "-o", tmp_path / "site", "--baseline", base, *rate)
+    shown = ktrace("view", base, "--tui", "--ascii", *rate)
+    untold = ktrace("summary", base)
+
+    phase = json.loads(summary.stdout)["kernels"][0]["phases"][0]
+    assert (phase["name"], phase["count"], phase["mean_ns"]) == ("loop", 256, 500.0)
+    assert "wrote 256 slices" in page.stderr
+    assert (slower.exit_code, site.exit_code) == (3, 3), site.stderr
+    assert "loop" in slower.stdout
+    assert "gemm, dispatch 1" in shown.stdout
+    assert "LENGTHS ARE CYCLES, shown as nanoseconds" in untold.stderr
+
+
+def test_perfetto_traces_are_read_by_every_command(tmp_path: Path) -> None:
+    file = PerfettoFile()
+    for number in range(2):
+        track = file.track(f"blk{number}_g0", file.process(f"SM_00{number}"))
+        file.range(track, 100, 400, "load")
+    path = file.write(tmp_path / "f.perfetto-trace")
+
+    summary = ktrace("summary", path, "--json")
+    page = ktrace("decode", path, "-o", tmp_path / "x.html")
+    same = ktrace("diff", path, path, "--from", "pftrace")
+
+    kernel = json.loads(summary.stdout)["kernels"][0]
+    assert kernel["name"] == "flashinfer_kernel"
+    assert kernel["phases"][0]["total_ns"] == 600
+    assert "wrote 2 slices" in page.stderr
+    assert same.exit_code == 0
+
+
+def test_merge_shows_a_trace_as_it_is_unless_it_is_told_to_read_waves(tmp_path: Path) -> None:
+    path = proton_file(tmp_path, "a.json", 1000)
+
+    whole = ktrace("merge", path, "-o", tmp_path / "m.pftrace")
+    waves = ktrace("merge", path, "-o", tmp_path / "n.pftrace", "--from", "chrome")
+
+    assert "256 slices of 1 other trace" in whole.stderr
+    assert "no time" not in whole.stderr
+    assert "256 slices of 1 recording" in waves.stderr

@@ -35,6 +35,22 @@ class PointerAttributes(ctypes.Structure):
     )
 
 
+class RectangleCopy(ctypes.Structure):
+    """hip_Memcpy2D."""
+
+    _fields_ = (
+        *(("source_x", ctypes.c_size_t), ("source_y", ctypes.c_size_t)),
+        *(("source_type", ctypes.c_int), ("source_host", ctypes.c_void_p)),
+        *(("source_device", ctypes.c_void_p), ("source_array", ctypes.c_void_p)),
+        ("source_pitch", ctypes.c_size_t),
+        *(("target_x", ctypes.c_size_t), ("target_y", ctypes.c_size_t)),
+        *(("target_type", ctypes.c_int), ("target_host", ctypes.c_void_p)),
+        *(("target_device", ctypes.c_void_p), ("target_array", ctypes.c_void_p)),
+        ("target_pitch", ctypes.c_size_t),
+        *(("width", ctypes.c_size_t), ("height", ctypes.c_size_t)),
+    )
+
+
 def attributes_of(pointer: int) -> PointerAttributes:
     attributes = PointerAttributes()
     call("hipPointerGetAttributes", ctypes.byref(attributes), pointer)
@@ -145,6 +161,23 @@ def test_a_strided_copy_wider_than_its_pitch_is_refused(memory: int) -> None:
     assert status == 12
     over = load_hip().hipMemcpy2D(memory, 1024, address(host), 1024, 8, 5, HOST_TO_DEVICE)
     assert over == INVALID_VALUE
+
+
+def test_a_rectangle_is_copied_from_its_place_and_not_from_beyond_all_memory(memory: int) -> None:
+    host = np.zeros(12, np.uint8)
+    upload(memory, np.arange(64, dtype=np.uint8))
+    memory_of_host, memory_of_device = 1, 2
+    copy = RectangleCopy(
+        *(4, 1, memory_of_device, None, memory, None, 16),
+        *(0, 0, memory_of_host, address(host), None, None, 4, 4, 3),
+    )
+
+    call("hipMemcpyParam2D", ctypes.byref(copy))
+    copy.source_y = 1 << 60  # of rows of 16 bytes: as many bytes as none
+    wrapped = load_hip().hipMemcpyParam2D(ctypes.byref(copy))
+
+    assert host.tolist() == [20, 21, 22, 23, 36, 37, 38, 39, 52, 53, 54, 55]
+    assert wrapped == INVALID_VALUE
 
 
 def test_copies_within_the_device_move_the_bytes() -> None:

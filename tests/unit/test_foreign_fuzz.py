@@ -1,5 +1,6 @@
 """Whatever bytes a buffer holds, they are shown or counted, or refused with one clear error."""
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +15,7 @@ from ktrace_cli.model import NONE, Timeline
 from support.foreign.flydsl_buffer import MARK, POP, PUSH, START, STOP, FlyWave, bare_buffer
 from support.foreign.quack_buffer import QuackWarp, quack_buffer
 from support.foreign.tileops_buffer import tileops_buffer
+from support.foreign.trace_files import PerfettoFile, ProtonBlock, proton_json
 
 T = 10**12
 
@@ -29,21 +31,41 @@ def warp() -> QuackWarp:
     return QuackWarp(events=events)
 
 
+def tracks() -> bytes:
+    file = PerfettoFile()
+    for number in range(2):
+        track = file.track(f"blk{number}_g1", file.process(f"SM_00{number}"))
+        file.range(track, T, T + 9, "a", payload=3)
+        file.mark(track, T + 12, "m")
+    return file.trace.SerializeToString()
+
+
+def proton() -> bytes:
+    warps = {0: [("loop", 100, 900), ("mma", 150, 300)], 1: [("loop", 90, 950)]}
+    blocks = [ProtonBlock(core, core, 5000 + core, warps) for core in range(2)]
+    return json.dumps(proton_json([("gemm", blocks)])).encode()
+
+
 CONTENTS = {
     Tool.FLYDSL: bare_buffer([fly_wave(number) for number in range(2)]),
     Tool.QUACK: quack_buffer(2, 2, 8, {(b, w): warp() for b in range(2) for w in range(2)}),
     Tool.TILEOPS: tileops_buffer(
         [[[(T, 0, 0, 0, 1), (T + 5, 0, 1, 0, 0), (T + 6, 1, 2, 1, 0)]] * 2] * 2, 8
     ),
+    Tool.CHROME: proton(),
+    Tool.PFTRACE: tracks(),
 }
 SHAPES = {
     Tool.FLYDSL: Shape(),
     Tool.QUACK: Shape(warps=2, capacity=8),
     Tool.TILEOPS: Shape(groups=2, capacity=8),
+    Tool.CHROME: Shape(clock=2 * 10**9),
+    Tool.PFTRACE: Shape(),
 }
 # Where the bytes are that say most: headers and the first events.
 PLACES = {Tool.FLYDSL: 240, Tool.QUACK: 400, Tool.TILEOPS: 400}
-TOOLS = pytest.mark.parametrize("tool", list(Tool))
+PLACES |= {Tool.CHROME: len(proton()), Tool.PFTRACE: len(tracks())}
+TOOLS = pytest.mark.parametrize("tool", list(CONTENTS))
 
 
 def check(content: bytes, tool: Tool) -> Timeline | None:
@@ -106,6 +128,44 @@ def test_any_bytes_give_a_part_with_counts_or_one_error(
     tool: Tool, data: bytes, repeat: int
 ) -> None:
     check(data * repeat, tool)
+
+
+ANYTHING = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4))
+EVENTS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "ph": st.sampled_from(["X", "B", "E", "i", "M", "s", "f", "C"]) | ANYTHING,
+            "ts": st.integers(-9, 99) | ANYTHING,
+            "dur": st.integers(-9, 99) | ANYTHING,
+            "name": st.sampled_from(["a", "b", "process_name", "thread_name"]) | ANYTHING,
+            "pid": st.sampled_from(["gemm Core1 CTA2", "gemm Core0 CTA2", 0, 1]) | ANYTHING,
+            "tid": st.sampled_from(["warp 1 (line 0)", 0, 32]) | ANYTHING,
+            "cat": st.sampled_from(["gpu_kernel", "flow"]) | ANYTHING,
+            "args": st.dictionaries(
+                st.sampled_from(["sm", "block", "warp", "name", "Init Time (ns)",
+                                 "Frequency (MHz)"]),
+                st.integers(0, 9) | ANYTHING,
+            ),
+        },
+    ),
+    max_size=12,
+)  # fmt: skip
+# An event by which a file is known for one tool's.
+SIGNS = {
+    "Proton": {"ph": "M", "pid": "gemm Core0 CTA0"},
+    "MORI-VIZ": {"name": "", "cat": "gpu_kernel", "ph": "i"},
+    "QuACK": {"ph": "M", "args": {"sm": 0, "block": 0, "warp": 0}},
+    "warpscope": {"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "block_0"}},
+    "none": {"ph": "M"},
+}
+
+
+@pytest.mark.parametrize("sign", list(SIGNS))
+@settings(max_examples=60)
+@given(events=EVENTS)
+def test_any_events_give_a_part_with_counts_or_one_error(sign: str, events: list[object]) -> None:
+    check(json.dumps([SIGNS[sign], *events]).encode(), Tool.CHROME)
 
 
 @pytest.mark.parametrize(

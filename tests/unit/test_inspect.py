@@ -13,6 +13,7 @@ from ktrace_cli.errors import CodeObjectError, KtraceError
 from ktrace_cli.trace_file.layout import Kind
 from support.bundles import HOST_ENTRY, hip_entry, make_bundle, make_program
 from support.code_object import ET_REL, EdgeSource, EventSource, KernelSource, make_code_object
+from support.disassembling import use_no_disassembler
 from support.recording import RecordingBuilder
 
 IMAGE = make_code_object(
@@ -27,6 +28,11 @@ IMAGE = make_code_object(
     ],
     [EdgeSource("load", "mma")],
 )
+
+
+@pytest.fixture(autouse=True)
+def no_disassembler(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_no_disassembler(monkeypatch)
 
 
 def run(*arguments: str | Path) -> Result:
@@ -52,24 +58,28 @@ def test_text_shows_kernels_markers_and_resources(image):
     result = run(image)
 
     assert result.exit_code == 0
-    lines = [" ".join(line.strip("│├└─ ").split()) for line in result.stdout.splitlines()]
-    assert lines == [
+    lines = [" ".join(line.strip("─- ").split()) for line in result.stdout.splitlines()]
+    assert [line for line in lines if line] == [
         str(image),
         "gfx942:sramecc+:xnack-: 2 kernels, 1 annotated",
         "saxpy: annotated",
         "trace argument: argument 3 of 3 (offset 16)",
         "40 VGPRs (8 AGPRs), 24 SGPRs, 0 SGPR and 0 VGPR spills, 1.0 KiB LDS, "
         "0 B scratch per lane, up to 256 work-items per workgroup",
+        "occupancy: 8 waves per SIMD, of 8 at most, for workgroups of 256 work-items "
+        "(the most that it allows)",
+        "limited by hardware; waves per SIMD by each limit alone: VGPRs 8, LDS 8, SGPRs 8, "
+        "workgroup size 8, hardware 8",
         "event kind lane source places",
         "load start vmem saxpy.hip:12 1",
         "mma phase - saxpy.hip:20 1",
         "in functions that kernels call",
         "event kind lane source places",
         "norm mark - norm.hip:4 1",
-        "edge: load -> mma",
+        "edge: `load` -> `mma`",
         "not annotated",
-        "kernel VGPRs SGPRs LDS scratch",
-        "plain 32 24 1.0 KiB 0 B",
+        "kernel VGPRs SGPRs LDS scratch waves per SIMD limited by",
+        "plain 32 24 1.0 KiB 0 B 8 waves",
     ]
 
 
@@ -79,7 +89,7 @@ def test_json_has_the_promised_keys(image):
     (code_object,) = orjson.loads(result.stdout)["code_objects"]
     assert set(code_object) == {
         "origin", "target", "loadable", "kernels", "function_events", "edges", "warnings",
-        "problems",
+        "problems", "not_disassembled",
     }  # fmt: skip
     assert code_object["target"] == "gfx942:sramecc+:xnack-"
     saxpy, plain = code_object["kernels"]
@@ -119,7 +129,9 @@ def test_a_recordings_code_objects_are_read(tmp_path):
     (code_object,) = orjson.loads(result.stdout)["code_objects"]
     assert code_object["origin"] == f"{path}, code object 0"
     assert code_object["kernels"][0]["events"][0]["name"] == "load"
-    assert result.stderr.splitlines() == [
+    closing, disassembling = result.stderr.splitlines()
+    assert disassembling.startswith(f"ktrace: warning: cannot disassemble {path}, code object 0: ")
+    assert [closing] == [
         f"ktrace: warning: {path}: 1 recording was not closed, as its process ended by exec or a"
         " signal (as workers of a pool do), or the file was cut: what it holds is whole; whether"
         " there was more is not known"
@@ -136,7 +148,8 @@ def test_the_damage_of_a_recording_is_told_in_words(tmp_path):
 
     torn = "bytes at the file's end are no whole chunk"
     assert [line for line in result.stderr.splitlines() if torn in line]
-    assert "_" not in result.stderr.replace("os._exit", "").replace(str(path), "")
+    words = result.stderr.replace("KTRACE_OBJDUMP", "").replace("os._exit", "")
+    assert "_" not in words.replace(str(path), "")
 
 
 def test_an_edge_whose_end_is_misspelt_is_told(tmp_path):

@@ -1,4 +1,5 @@
-// The rules: reads before s_waitcnt, reads before the matrix unit is done, memory that nobody has allocated.
+// The rules: reads before s_waitcnt, reads before the matrix unit is done, memory that nobody has allocated,
+// LDS that nothing wrote (check_lds.cpp).
 #include "core/check.hpp"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "core/check_lds.hpp"
 #include "core/check_report.hpp"
 #include "core/dispatch.hpp"
 
@@ -88,7 +90,7 @@ void WaveChecks::check_span(const Wave& wave, const Inst& inst, const RegisterSp
       continue;
     }
     const char* counter = pending.counter == Counter::vector ? "vmcnt" : "lgkmcnt";
-    report_finding(wave, inst,
+    report_finding(wave, inst, Rule::wait,
                    std::string(reads ? "reads " : "overwrites ") + name_of(code) + " without an s_waitcnt " +
                        counter + " for what loads it at " + offset_of(wave, pending.pc));
     return;
@@ -109,7 +111,7 @@ void WaveChecks::check_matrix(const Wave& wave, const Inst& inst, const Register
         inst.encoding == Encoding::mfma ? std::min<unsigned>(2, use.read_count) : use.read_count;
     for (unsigned k = 0; k < count; ++k) {
       if (use.reads[k].overlaps(matrix.result)) {
-        report_finding(wave, inst,
+        report_finding(wave, inst, Rule::matrix,
                        "reads " + name_of(std::max(use.reads[k].first, matrix.result.first)) + " " +
                            std::to_string(states) + " wait states after the matrix instruction at " +
                            offset_of(wave, matrix.pc) + " that writes it; " + std::to_string(matrix.wanted) +
@@ -154,7 +156,8 @@ void WaveChecks::count_states(const Inst& inst) {
   m_states += is_nop(inst) ? static_cast<unsigned>(inst.imm & 15) + 1 : 1;
 }
 
-void WaveChecks::before(const Wave& wave, const Inst& inst) {
+void WaveChecks::before(Wave& wave, const Inst& inst) {
+  check_lds(wave, inst);
   if (is_wait(inst)) {
     wait(static_cast<uint32_t>(inst.imm));
   }
@@ -191,7 +194,7 @@ void WaveChecks::after(Wave& wave, const Inst& inst) {
     char text[120];
     std::snprintf(text, sizeof text, "accesses memory at 0x%" PRIx64 ", which is mapped, but no allocation",
                   address);
-    report_finding(wave, inst, text);
+    report_finding(wave, inst, Rule::allocation, text);
   }
 }
 

@@ -15,7 +15,7 @@ class WaveChecks {
  public:
   explicit WaveChecks(Arch arch) : m_arch(arch) {}
   // Before and after the handler.
-  void before(const Wave& wave, const Inst& inst);
+  void before(Wave& wave, const Inst& inst);
   void after(Wave& wave, const Inst& inst);
 
  private:

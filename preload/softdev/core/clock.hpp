@@ -21,10 +21,16 @@ enum class Unit : uint8_t { none, salu, valu, matrix, smem, lds, vmem };
 class Turns {
  public:
   static constexpr uint64_t cycles = clock_model::issue;
-  // For the usual case: a branch on the answer costs less than to compute the first free turn.
-  bool is_free(uint64_t turn) const {
+  // The first turn that begins at `time` or later.
+  static uint64_t of(uint64_t time) { return (time + cycles - 1) / cycles; }
+  // The usual case: whether `turn` was known and free; it is taken then.
+  bool take_if_free(uint64_t turn) {
     const uint64_t place = turn - m_base;
-    return place < 64 && (m_busy >> place & 1) == 0;
+    if (place >= 64 || (m_busy >> place & 1) != 0) {
+      return false;
+    }
+    m_busy |= uint64_t{1} << place;
+    return true;
   }
   // The first turn from `turn` on in which the unit is free.
   uint64_t first_free(uint64_t turn) const {

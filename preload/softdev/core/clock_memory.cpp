@@ -233,7 +233,27 @@ class BankGroup {
   uint32_t m_most = 0;
 };
 
+// Lanes that share nothing: the fullest bank of each group says it.
+uint32_t count_crowded(const LdsAccess& access, uint64_t exec) {
+  const unsigned per_group = clock_model::lds_banks / access.dwords, size = 4 * access.dwords;
+  uint32_t extra = 0;
+  for (unsigned first = 0; first < lanes; first += per_group) {
+    uint8_t count[clock_model::lds_banks] = {};
+    uint8_t most = 1;
+    for (unsigned lane = first; lane < first + per_group; ++lane) {
+      const unsigned bank = access.addresses[lane] / size % per_group;
+      count[bank] = static_cast<uint8_t>(count[bank] + (exec >> lane & 1));
+      most = std::max(most, count[bank]);
+    }
+    extra += most - 1u;
+  }
+  return extra;
+}
+
 uint32_t count_conflicts(const LdsAccess& access, uint64_t exec) {
+  if (access.is_atomic && lanes % (clock_model::lds_banks / access.dwords) == 0) {
+    return count_crowded(access, exec);
+  }
   const unsigned per_group = clock_model::lds_banks / access.dwords;
   uint32_t extra = 0;
   for (unsigned first = 0; first < lanes; first += per_group) {

@@ -31,14 +31,25 @@ inline void wait_vmcnt(Wave& wave, uint32_t allowed) {
 }
 
 // LDS and scalar memory: whatever is done first counts first.
-void wait_lgkmcnt(Wave& wave, uint32_t allowed);
+inline void wait_lgkmcnt(Wave& wave, uint32_t allowed) {
+  Wave::Unordered& counter = wave.lgkmcnt;
+  if (counter.count > allowed) {
+    const uint32_t done = counter.count - allowed;
+    advance_to(wave, counter.ready[(counter.head + done - 1) % Wave::Unordered::depth]);
+    counter.head = (counter.head + done) % Wave::Unordered::depth;
+    counter.count = allowed;
+  }
+}
 
 inline void push_lgkmcnt(Wave& wave, uint64_t ready) {
+  constexpr unsigned depth = Wave::Unordered::depth;
   Wave::Unordered& counter = wave.lgkmcnt;
-  if (__builtin_expect(counter.count == Wave::Unordered::depth, 0)) {
-    wait_lgkmcnt(wave, Wave::Unordered::depth - 1);
+  wait_lgkmcnt(wave, depth - 1);  // the hardware's counter may be full
+  uint32_t place = counter.head + counter.count++;
+  for (; place != counter.head && counter.ready[(place - 1) % depth] > ready; --place) {
+    counter.ready[place % depth] = counter.ready[(place - 1) % depth];
   }
-  counter.ready[counter.count++] = ready;
+  counter.ready[place % depth] = ready;
 }
 
 }  // namespace ktrace::softdev

@@ -14,8 +14,8 @@
 
 namespace ktrace::softdev {
 
-// Which addresses are memory: the registry's ranges first, then the process's own map, read when first needed
-// and trusted for one dispatch.
+// Which addresses are memory: the registry's ranges first, then the process's own map, of which as
+// much is read as is needed, and trusted for one dispatch.
 class AddressSpace {
  public:
   // Memory that is mapped, but that HIP knows nothing of.
@@ -63,6 +63,8 @@ class AddressSpace {
   const Region* find_slowly(uint64_t address, uint64_t size, bool write);
   const Region* remember(const Region& region);
   const Region* find_own(uint64_t address, uint64_t size);
+  const Region* find_mapping(uint64_t address, uint64_t size, bool write) const;
+  void learn_mappings(uint64_t address, uint64_t size, bool write);
   const Region* meet_foreign(const Region& mapping, uint64_t address);
 };
 

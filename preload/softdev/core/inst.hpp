@@ -85,8 +85,6 @@ enum class TimeClass : uint8_t {
 
 struct Inst {
   Handler handler = nullptr;  // never null once the core has decoded it
-  uint32_t words[4] = {};     // raw; only `size` bytes of it are meaningful
-
   uint16_t op = 0;  // canonical opcode for vector encodings, the encoding's own opcode otherwise
   Encoding encoding = Encoding::unknown;
   uint8_t size = 4;      // bytes: 4, 8 or 16
@@ -155,6 +153,8 @@ struct Inst {
   uint8_t unit = 0;
   uint16_t busy_cycles = 0;
   uint16_t result_cycles = 0;  // MFMA: until everything can read the result
+
+  uint32_t words[4] = {};  // raw; only `size` bytes of it are meaningful
 };
 
 }  // namespace ktrace::softdev

@@ -60,46 +60,58 @@ void run_indexed(Wave& wave, const Inst& inst) {
   moved.handler(wave, moved);
 }
 
-// When the instruction's unit is free for it.
-inline uint64_t unit_free(CuUnits& units, unsigned simd, const Inst& inst, uint64_t time) {
-  if (inst.unit <= static_cast<uint8_t>(Unit::matrix)) {
-    const uint64_t turn = (time + Turns::cycles - 1) / Turns::cycles;
-    const Turns& turns = units.turns(inst.unit, simd);
-    return (__builtin_expect(turns.is_free(turn), 1) ? turn : turns.first_free(turn)) * Turns::cycles;
-  }
-  const uint64_t free_at = units.free_at(inst.unit);
-  return free_at > time ? free_at : time;
-}
-
-inline void occupy(CuUnits& units, const Wave& wave, const Inst& inst) {
-  if (inst.unit <= static_cast<uint8_t>(Unit::matrix)) {
-    units.turns(inst.unit, wave.simd).take(wave.time / Turns::cycles, inst.busy_cycles / Turns::cycles);
-  } else {
-    units.free_at(inst.unit) = wave.time + inst.busy_cycles;
-  }
-}
-
-// Makes the wave wait until the instruction can start, unless that is after the deadline: then other waves go
-// first, and false is returned. Then the unit is busy with this instruction.
-inline bool start(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t deadline) {
+// Makes `time` that at which the instruction can start, and its unit of the SIMD busy from then on. If that is
+// after the deadline, other waves go first: false is returned, and the unit stays as it was.
+bool start_late(Wave& wave, Turns& turns, const Decoded& decoded, uint64_t deadline, uint64_t& time) {
   const Inst& inst = decoded.inst;
-  if (inst.unit == static_cast<uint8_t>(Unit::none)) {
-    return true;
+  const uint64_t before = time;
+  if (time < wave.matrix_ready) {
+    time = after_matrix_results(wave, decoded, time);
   }
-  uint64_t time = wave.time;
+  const uint64_t turn = turns.first_free(Turns::of(time));
+  time = turn * Turns::cycles;
+  if (time > deadline && time > before) {
+    return false;
+  }
+  turns.take(turn, inst.busy_cycles / Turns::cycles);
+  if (inst.result_cycles != 0) {
+    remember_matrix_result(wave, decoded, time);
+  }
+  return true;
+}
+
+// Likewise for the units of the CU, which are free from some cycle on.
+inline bool start_on_cu(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t deadline, uint64_t& time) {
+  const uint64_t before = time;
   if (__builtin_expect(time < wave.matrix_ready, 0)) {
     time = after_matrix_results(wave, decoded, time);
   }
-  time = unit_free(units, wave.simd, inst, time);
-  if (__builtin_expect(time > deadline && time > wave.time, 0)) {
-    wave.time = time;
+  uint64_t& free_at = units.free_at(decoded.inst.unit);
+  time = std::max(time, free_at);
+  if (__builtin_expect(time > deadline && time > before, 0)) {
     return false;
   }
-  wave.time = time;
-  occupy(units, wave, inst);
-  if (__builtin_expect(inst.result_cycles != 0, 0)) {
-    remember_matrix_result(wave, decoded);
+  free_at = time + decoded.inst.busy_cycles;
+  return true;
+}
+
+// The usual case is one turn of a unit that is free.
+inline bool start(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t deadline, uint64_t& time) {
+  switch (decoded.start) {
+    case Start::at_once:
+      return true;
+    case Start::on_cu:
+      return start_on_cu(wave, units, decoded, deadline, time);
+    case Start::in_turn:
+      break;
   }
+  Turns& turns = units.turns(decoded.inst.unit, wave.simd);
+  const uint64_t turn = Turns::of(time);
+  const bool is_simple = decoded.takes_one_turn && time >= wave.matrix_ready && turn * Turns::cycles <= deadline;
+  if (__builtin_expect(!is_simple || !turns.take_if_free(turn), 0)) {
+    return start_late(wave, turns, decoded, deadline, time);
+  }
+  time = turn * Turns::cycles;
   return true;
 }
 
@@ -121,52 +133,55 @@ inline const Decoded* fetch_next(Wave& wave, const Decoded& before) {
   return next;
 }
 
-}  // namespace
+template <bool checked>
+inline void execute(Wave& wave, const Inst& inst) {
+  if constexpr (checked) {
+    wave.checks->before(wave, inst);
+  }
+  if (__builtin_expect(wave.gpr_index_on, 0)) {
+    run_indexed(wave, inst);
+  } else {
+    inst.handler(wave, inst);
+  }
+  if constexpr (checked) {
+    wave.checks->after(wave, inst);
+  }
+}
 
-namespace {
-
+// The wave's pc and time live in registers: what comes next does not wait for their way through memory unless
+// an instruction may have changed them.
 template <bool checked>
 void run(Wave& wave, CuUnits& units, uint64_t deadline) {
-  DispatchState& dispatch = *wave.dispatch;
-  const uint64_t limit = dispatch.budget;
-  uint64_t executed = 0;
-  // Without a branch, what comes next does not wait for wave.pc's way through memory.
-  uint64_t pc = wave.pc;
+  const uint64_t limit = wave.dispatch->budget;
+  uint64_t executed = 0, pc = wave.pc, time = wave.time;
   const Decoded* decoded = fetch(wave);
   do {
     if (__builtin_expect(executed == limit, 0)) {
       budget_fault(wave);
     }
-    const Inst& inst = decoded->inst;
-    if (!start(wave, units, *decoded, deadline)) {
+    if (!start(wave, units, *decoded, deadline, time)) {
       break;
     }
-    if constexpr (checked) {
-      wave.checks->before(wave, inst);
-    }
-    if (__builtin_expect(wave.gpr_index_on, 0)) {
-      run_indexed(wave, inst);
-    } else {
-      inst.handler(wave, inst);
-    }
-    if constexpr (checked) {
-      wave.checks->after(wave, inst);
-    }
-    pc += inst.size;
-    wave.pc += inst.size;
-    wave.time += clock_model::issue;
+    wave.time = time;
+    execute<checked>(wave, decoded->inst);
     ++executed;
+    pc += decoded->inst.size;
+    if (decoded->goes_on) {
+      time += clock_model::issue;
+      wave.pc = pc;
+      decoded = fetch_next(wave, *decoded);
+      continue;
+    }
+    time = wave.time + clock_model::issue;
+    wave.pc += decoded->inst.size;
     if (__builtin_expect(wave.done, 0)) {
       break;
     }
-    if (__builtin_expect(wave.pc == pc, 1)) {
-      decoded = fetch_next(wave, *decoded);
-    } else {
-      pc = wave.pc;
-      decoded = fetch(wave);
-    }
-  } while (wave.time <= deadline && !wave.at_barrier);
-  dispatch.budget -= executed;
+    decoded = wave.pc == pc ? fetch_next(wave, *decoded) : fetch(wave);
+    pc = wave.pc;
+  } while (time <= deadline && !wave.at_barrier);
+  wave.time = time;
+  wave.dispatch->budget -= executed;
   wave.instructions += executed;
 }
 

@@ -53,11 +53,11 @@ uint64_t after_matrix_results(const Wave& wave, const Decoded& decoded, uint64_t
   return time;
 }
 
-void remember_matrix_result(Wave& wave, const Decoded& decoded) {
+void remember_matrix_result(Wave& wave, const Decoded& decoded, uint64_t time) {
   const Inst& inst = decoded.inst;
   Wave::MatrixResult& slot = wave.matrix[wave.matrix_next];
   wave.matrix_next = (wave.matrix_next + 1) % Wave::matrix_depth;
-  slot = {&decoded, wave.time + inst.busy_cycles, wave.time + inst.result_cycles};
+  slot = {&decoded, time + inst.busy_cycles, time + inst.result_cycles};
   wave.matrix_ready = std::max(wave.matrix_ready, slot.ready);
 }
 

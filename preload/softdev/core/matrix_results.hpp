@@ -11,7 +11,7 @@ namespace ktrace::softdev {
 // are there. A chain of accumulations into the same registers does not wait for more than the unit.
 uint64_t after_matrix_results(const Wave& wave, const Decoded& decoded, uint64_t time);
 
-// A matrix instruction starts now.
-void remember_matrix_result(Wave& wave, const Decoded& decoded);
+// A matrix instruction starts at `time`.
+void remember_matrix_result(Wave& wave, const Decoded& decoded, uint64_t time);
 
 }  // namespace ktrace::softdev

@@ -29,6 +29,7 @@ const Region* AddressSpace::find_slowly(uint64_t address, uint64_t size, bool wr
       region = {};
     }
     m_mappings_read = false;
+    m_mappings.clear();
   }
   if (address < null_page_end || address + size < address) {
     return nullptr;
@@ -43,16 +44,34 @@ const Region* AddressSpace::find_slowly(uint64_t address, uint64_t size, bool wr
   if (m_foreign_use == Foreign::refused) {
     return nullptr;
   }
-  if (!m_mappings_read) {
-    m_mappings = read_process_map();
-    m_mappings_read = true;
+  const Region* mapping = find_mapping(address, size, write);
+  if (!mapping && !m_mappings_read) {
+    learn_mappings(address, size, write);
+    mapping = find_mapping(address, size, write);
   }
+  if (!mapping) {
+    return nullptr;
+  }
+  return m_foreign_use == Foreign::noticed ? meet_foreign(*mapping, address) : remember(*mapping);
+}
+
+const Region* AddressSpace::find_mapping(uint64_t address, uint64_t size, bool write) const {
   for (const Region& mapping : m_mappings) {
     if (address >= mapping.base && address + size <= mapping.end && (mapping.writable || !write)) {
-      return m_foreign_use == Foreign::noticed ? meet_foreign(mapping, address) : remember(mapping);
+      return &mapping;
     }
   }
   return nullptr;
+}
+
+// One mapping is quickly asked for, and is usually all that is needed.
+void AddressSpace::learn_mappings(uint64_t address, uint64_t size, bool write) {
+  const std::vector<Region> parts = mapping_at(address);
+  m_mappings.insert(m_mappings.end(), parts.begin(), parts.end());
+  if (!find_mapping(address, size, write)) {
+    m_mappings = read_process_map();
+    m_mappings_read = true;
+  }
 }
 
 const Region* AddressSpace::find_own(uint64_t address, uint64_t size) {

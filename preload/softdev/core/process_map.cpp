@@ -1,8 +1,11 @@
 // Reading /proc/self/maps, and finding out which of it is the process's own business.
 #include "core/process_map.hpp"
 
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,12 +69,16 @@ int add_data_of_object(dl_phdr_info* object, size_t, void* result) {
   return 0;
 }
 
+// The main thread's stack has a name. For the others the C library knows; for the main thread it would read all
+// mappings.
+bool has_named_stack() { return syscall(SYS_gettid) == getpid(); }
+
 // Part of which is anonymous, such as uninitialized variables: by address.
 std::vector<Region> stack_and_data() {
   std::vector<Region> ranges;
   dl_iterate_phdr(add_data_of_object, &ranges);
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+  if (!has_named_stack() && pthread_getattr_np(pthread_self(), &attributes) == 0) {
     void* stack = nullptr;
     size_t size = 0;
     if (pthread_attr_getstack(&attributes, &stack, &size) == 0) {
@@ -114,7 +121,57 @@ void append_parts(std::vector<Region>& regions, Region region, const std::vector
   append(regions, region);
 }
 
+// Linux 6.11's question after one mapping, PROCMAP_QUERY: not in older headers.
+struct MappingQuery {
+  uint64_t size = sizeof(MappingQuery);
+  uint64_t query_flags = 0;  // the mapping that holds the address
+  uint64_t query_address = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t flags = 0;
+  uint64_t page_size = 0;
+  uint64_t offset = 0;
+  uint64_t inode = 0;
+  uint32_t device[2] = {};
+  uint32_t name_size = 0;
+  uint32_t build_id_size = 0;
+  uint64_t name = 0;
+  uint64_t build_id = 0;
+};
+constexpr unsigned long query_request = _IOWR('f', 17, MappingQuery);
+constexpr uint64_t query_readable = 1, query_writable = 2;
+
+// The mapping and its name; false if there is none, or the system cannot say.
+bool query_mapping(uint64_t address, MappingQuery& query, char* name, uint32_t name_size) {
+  const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (maps < 0) {
+    return false;
+  }
+  query.query_address = address;
+  query.name = reinterpret_cast<uint64_t>(name);
+  query.name_size = name_size;
+  const int status = ioctl(maps, query_request, &query);
+  close(maps);
+  return status == 0;
+}
+
 }  // namespace
+
+std::vector<Region> mapping_at(uint64_t address) {
+  const CancellationOff off;
+  std::vector<Region> regions;
+  MappingQuery query;
+  char name[4096] = {};
+  if (!query_mapping(address, query, name, sizeof name) || (query.flags & query_readable) == 0 ||
+      is_special(name)) {
+    return regions;
+  }
+  const bool is_writable = (query.flags & query_writable) != 0;
+  const bool is_data = holds_data(name);
+  append_parts(regions, {query.start, query.end, is_writable && is_data, is_writable && !is_data},
+               stack_and_data());
+  return regions;
+}
 
 std::vector<Region> read_process_map() {
   const CancellationOff off;

@@ -20,6 +20,10 @@ struct Region {
 // program.
 std::vector<Region> read_process_map();
 
+// The part of it that one mapping makes up, the one that holds the address. Empty if there is none, or if the
+// system answers no such questions (Linux before 6.11): the map as a whole has the answer then.
+std::vector<Region> mapping_at(uint64_t address);
+
 // How many bytes may be read from `pointer` on; 0 if none, or without /proc.
 uint64_t readable_bytes(const void* pointer);
 

@@ -68,12 +68,40 @@ void check_dispatch(const Device& device, const Dispatch& dispatch) {
   }
 }
 
+struct Runnable {
+  uint64_t time;  // the wave's
+  Wave* wave;
+};
+
 struct Cu {
   uint32_t index = 0;  // of the device
   CuClock* clock = nullptr;
-  std::vector<Wave*> runnable;          // in order of start
-  uint32_t groups = 0;                  // resident
-  uint16_t slots[CuUnits::simds] = {};  // one bit per occupied wave slot
+  std::vector<Runnable> runnable;                  // in order of start
+  std::vector<std::unique_ptr<Workgroup>> groups;  // resident
+  uint16_t slots[CuUnits::simds] = {};             // one bit per occupied wave slot
+
+  // The first of those with the lowest time; null if there are none.
+  Runnable* earliest() {
+    Runnable* first = nullptr;
+    for (Runnable& each : runnable) {
+      if (!first || each.time < first->time) {
+        first = &each;
+      }
+    }
+    return first;
+  }
+  // The lowest time of the others; the greatest there is if there are none.
+  uint64_t next_after(const Runnable& first) const {
+    uint64_t time = ~uint64_t{0};
+    for (const Runnable& each : runnable) {
+      time = &each == &first ? time : std::min(time, each.time);
+    }
+    return time;
+  }
+  void remove(const Wave& wave) {
+    runnable.erase(std::find_if(runnable.begin(), runnable.end(),
+                                [&](const Runnable& each) { return each.wave == &wave; }));
+  }
 };
 
 struct Xcd {
@@ -133,9 +161,11 @@ class Run {
   }
 
   ~Run() {  // after a fault, waves are still resident
-    for (const auto& group : m_groups) {
-      for (Wave* wave : group->waves) {
-        retire(*wave);
+    for (const Cu& cu : m_cus) {
+      for (const auto& group : cu.groups) {
+        for (Wave* wave : group->waves) {
+          retire(*wave);
+        }
       }
     }
   }
@@ -166,7 +196,6 @@ class Run {
   uint32_t m_next_serial = 0;
   std::vector<Cu> m_cus;
   std::vector<Xcd> m_xcds;
-  std::vector<std::unique_ptr<Workgroup>> m_groups;
   const Wave* m_current = nullptr;
   DispatchResult m_result;
   // CUs with runnable waves, by the lowest of their clocks, then by number.
@@ -182,19 +211,9 @@ class Run {
     }
   }
 
-  static Wave* earliest(const Cu& cu) {
-    Wave* first = nullptr;
-    for (Wave* wave : cu.runnable) {
-      if (!first || wave->time < first->time) {
-        first = wave;
-      }
-    }
-    return first;
-  }
-
   void enqueue(Cu& cu) {
-    if (const Wave* wave = earliest(cu)) {
-      m_queue.emplace(wave->time, cu.index);
+    if (const Runnable* first = cu.earliest()) {
+      m_queue.emplace(first->time, cu.index);
     }
   }
 
@@ -221,23 +240,21 @@ class Run {
     xcd.next_group += m_topology.xcds;
     auto owned = std::make_unique<Workgroup>();
     Workgroup& group = *owned;
-    m_groups.push_back(std::move(owned));
+    cu.groups.push_back(std::move(owned));
     const uint32_t* grid = m_launch.dispatch.grid;
     group.id[0] = static_cast<uint32_t>(number % grid[0]);
     group.id[1] = static_cast<uint32_t>(number / grid[0] % grid[1]);
     group.id[2] = static_cast<uint32_t>(number / (uint64_t{grid[0]} * grid[1]));
     group.lds.assign(m_launch.lds_size, 0);
     group.cu = cu.index;
-    ++cu.groups;
     ++m_result.workgroups;
-    const GroupShape shape = shape_of(m_launch, group.id);
-    group.live_waves = shape.waves();
+    group.live_waves = shape_of(m_launch, group.id).waves();
     for (uint32_t k = 0; k < group.live_waves; ++k) {
-      start_wave(cu, group, shape, k, time + k * clock_model::wave_start);
+      start_wave(cu, group, k, time + k * clock_model::wave_start);
     }
   }
 
-  void start_wave(Cu& cu, Workgroup& group, const GroupShape& shape, uint32_t number, uint64_t time) {
+  void start_wave(Cu& cu, Workgroup& group, uint32_t number, uint64_t time) {
     Wave& wave = *m_pool.take();
     wave.reset();
     wave.workgroup = &group;
@@ -248,13 +265,19 @@ class Run {
     wave.time = time;
     wave.start_time = time;
     wave.clock = cu.clock;
-    wave.checks = check_from_environment() ? new WaveChecks(wave.arch) : nullptr;
-    give_scratch(wave);
-    set_up_wave(wave, m_launch, shape);
     give_slot(cu, wave);
     group.waves.push_back(&wave);
-    cu.runnable.push_back(&wave);
+    cu.runnable.push_back({time, &wave});
     ++m_result.waves;
+  }
+
+  // Its first instruction is due: until then a wave has no registers. The whole device is full of waves that
+  // have just been started, and they would push each other out of the host's caches.
+  void set_up(Wave& wave) {
+    wave.vgprs = m_pool.take_registers();
+    wave.checks = check_from_environment() ? new WaveChecks(wave.arch) : nullptr;
+    give_scratch(wave);
+    set_up_wave(wave, m_launch, shape_of(m_launch, wave.workgroup->id));
   }
 
   void give_scratch(Wave& wave) const {
@@ -292,41 +315,42 @@ class Run {
     wave.scratch = nullptr;
     delete wave.checks;
     wave.checks = nullptr;
+    if (wave.vgprs) {
+      m_pool.give_registers(wave.vgprs);
+      wave.vgprs = nullptr;
+    }
     m_pool.give(&wave);
   }
 
   void run_cu(Cu& cu, uint64_t horizon) {
-    while (Wave* wave = earliest(cu)) {
-      if (wave->time > horizon) {
+    while (Runnable* first = cu.earliest()) {
+      if (first->time > horizon) {
         return;
       }
-      uint64_t deadline = horizon;
-      for (const Wave* other : cu.runnable) {
-        if (other != wave) {
-          deadline = std::min(deadline, other->time + wave_slack);
-        }
+      const uint64_t next = cu.next_after(*first);
+      const uint64_t deadline = next < horizon ? std::min(horizon, next + wave_slack) : horizon;
+      Wave& wave = *first->wave;
+      m_current = &wave;
+      if (!wave.vgprs) {
+        set_up(wave);
       }
-      m_current = wave;
-      run_wave(*wave, cu.clock->units, deadline);
-      m_end = std::max(m_end, wave->time);
-      if (wave->done) {
-        end_wave(cu, *wave);
-      } else if (wave->at_barrier) {
-        remove(cu, *wave);
-        ++wave->workgroup->waiting_waves;
-        release_barrier(cu, *wave->workgroup);
+      run_wave(wave, cu.clock->units, deadline);
+      first->time = wave.time;
+      m_end = std::max(m_end, wave.time);
+      if (wave.done) {
+        end_wave(cu, wave);
+      } else if (wave.at_barrier) {
+        cu.remove(wave);
+        ++wave.workgroup->waiting_waves;
+        release_barrier(cu, *wave.workgroup);
       }
     }
-  }
-
-  static void remove(Cu& cu, const Wave& wave) {
-    cu.runnable.erase(std::find(cu.runnable.begin(), cu.runnable.end(), &wave));
   }
 
   void end_wave(Cu& cu, Wave& wave) {
     Workgroup& group = *wave.workgroup;
     const uint64_t time = wave.time;
-    remove(cu, wave);
+    cu.remove(wave);
     const unsigned slot = wave.hw_id & 15;
     cu.slots[wave.simd] = static_cast<uint16_t>(cu.slots[wave.simd] & ~(1u << slot));
     group.waves.erase(std::find(group.waves.begin(), group.waves.end(), &wave));
@@ -336,11 +360,10 @@ class Run {
       release_barrier(cu, group);  // the others do not wait for a wave that has ended
       return;
     }
-    const auto found = std::find_if(m_groups.begin(), m_groups.end(),
+    const auto found = std::find_if(cu.groups.begin(), cu.groups.end(),
                                     [&](const auto& owned) { return owned.get() == &group; });
-    std::swap(*found, m_groups.back());
-    m_groups.pop_back();
-    --cu.groups;
+    std::swap(*found, cu.groups.back());
+    cu.groups.pop_back();
     Xcd& xcd = m_xcds[cu.index / m_topology.cus_per_xcd];
     if (xcd.next_group < m_group_count) {
       start_group(xcd, cu, time + clock_model::refill);
@@ -359,7 +382,7 @@ class Run {
     for (Wave* wave : group.waves) {
       wave->at_barrier = false;
       wave->time = time + clock_model::barrier;
-      cu.runnable.push_back(wave);
+      cu.runnable.push_back({wave->time, wave});
     }
     group.waiting_waves = 0;
   }
@@ -369,7 +392,7 @@ class Run {
 
 WavePool::~WavePool() {
   for (void* slab : m_slabs) {
-    munmap(slab, slab_waves * rows * lanes * sizeof(uint32_t));
+    munmap(slab, slab_files * rows * lanes * sizeof(uint32_t));
   }
 }
 
@@ -395,16 +418,28 @@ void WavePool::clear_clocks() {
 
 Wave* WavePool::take() {
   if (m_free.empty()) {
-    grow();
+    m_waves.push_back(std::make_unique<Wave>());
+    m_waves.back()->vgprs = nullptr;
+    m_waves.back()->scratch = nullptr;
+    return m_waves.back().get();
   }
   Wave* wave = m_free.back();
   m_free.pop_back();
   return wave;
 }
 
+uint32_t* WavePool::take_registers() {
+  if (m_free_registers.empty()) {
+    grow();
+  }
+  uint32_t* file = m_free_registers.back();
+  m_free_registers.pop_back();
+  return file;
+}
+
 void WavePool::grow() {
   constexpr size_t file_dwords = rows * lanes;
-  constexpr size_t size = slab_waves * file_dwords * sizeof(uint32_t);
+  constexpr size_t size = slab_files * file_dwords * sizeof(uint32_t);
   // Most rows are never touched: pages come into being one by one, so huge ones would waste what they save.
   void* slab =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -413,11 +448,8 @@ void WavePool::grow() {
   }
   madvise(slab, size, MADV_NOHUGEPAGE);
   m_slabs.push_back(slab);
-  for (size_t k = slab_waves; k-- > 0;) {
-    m_waves.push_back(std::make_unique<Wave>());
-    m_waves.back()->vgprs = static_cast<uint32_t*>(slab) + k * file_dwords;
-    m_waves.back()->scratch = nullptr;
-    m_free.push_back(m_waves.back().get());
+  for (size_t k = slab_files; k-- > 0;) {
+    m_free_registers.push_back(static_cast<uint32_t*>(slab) + k * file_dwords);
   }
 }
 

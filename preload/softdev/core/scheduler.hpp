@@ -13,7 +13,7 @@
 
 namespace ktrace::softdev {
 
-// Waves with their register files, and what the clock model knows of each CU, reused within and between
+// Waves and register files, and what the clock model knows of each CU, reused within and between
 // dispatches: creating them is what costs.
 class WavePool {
  public:
@@ -26,18 +26,23 @@ class WavePool {
   WavePool(const WavePool&) = delete;
   WavePool& operator=(const WavePool&) = delete;
 
+  // Waves have no registers yet.
   Wave* take();
   void give(Wave* wave) { m_free.push_back(wave); }
+  // A register file, with anything in it.
+  uint32_t* take_registers();
+  void give_registers(uint32_t* file) { m_free_registers.push_back(file); }
   // References stay valid.
   CuClock& clock(uint32_t cu, uint32_t xcd);
   // All units free, all caches empty: every dispatch begins so.
   void clear_clocks();
 
  private:
-  static constexpr size_t slab_waves = 64;
+  static constexpr size_t slab_files = 64;
   std::vector<void*> m_slabs;
   std::vector<std::unique_ptr<Wave>> m_waves;
   std::vector<Wave*> m_free;
+  std::vector<uint32_t*> m_free_registers;
   std::deque<CuClock> m_cus;
   std::deque<XcdClock> m_xcds;
 

@@ -21,6 +21,24 @@ void unknown_instruction(Wave& wave, const Inst& inst) {
   fault(wave, inst, "unknown instruction: the software device does not implement %s", mnemonic(inst).c_str());
 }
 
+bool changes_pc(const Inst& inst) {
+  constexpr uint16_t set_pc = 29, swap_pc = 30, call = 21;
+  return (inst.encoding == Encoding::sop1 && (inst.op == set_pc || inst.op == swap_pc)) ||
+         (inst.encoding == Encoding::sopk && inst.op == call);
+}
+
+// Arithmetic, that is: everything but program control and memory.
+bool goes_on(const Inst& inst) {
+  const bool is_vector = inst.encoding >= Encoding::vop1 && inst.encoding <= Encoding::mfma;
+  const bool is_scalar = inst.encoding >= Encoding::sop1 && inst.encoding <= Encoding::sopk;
+  return is_vector || (is_scalar && !changes_pc(inst));
+}
+
+Start start_of(const Inst& inst) {
+  const auto unit = static_cast<Unit>(inst.unit);
+  return unit == Unit::none ? Start::at_once : unit <= Unit::matrix ? Start::in_turn : Start::on_cu;
+}
+
 }  // namespace
 
 Handler find_handler(const Inst& inst) {
@@ -74,6 +92,9 @@ const Decoded* Text::decode_at(uint64_t pc) const {
   set_cost(inst, arch == Arch::gfx950);
   Decoded& decoded = m_decoded.emplace_back();
   decoded.inst = inst;
+  decoded.start = start_of(inst);
+  decoded.takes_one_turn = inst.busy_cycles == Turns::cycles && inst.result_cycles == 0;
+  decoded.goes_on = goes_on(inst);
   if (inst.encoding >= Encoding::vop1) {
     decoded.registers = registers_of(inst, arch);
   }

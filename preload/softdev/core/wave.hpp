@@ -96,10 +96,11 @@ struct Wave {
     uint32_t count;
   };
   Counter vmcnt;
-  // ... and in any order.
+  // ... and whatever is done first counts first: sorted, from head on.
   struct Unordered {
     static constexpr unsigned depth = 16;
-    uint64_t ready[depth];
+    uint64_t ready[depth];  // a ring
+    uint32_t head;
     uint32_t count;
   };
   Unordered lgkmcnt;
@@ -130,6 +131,7 @@ struct Wave {
 struct Workgroup {
   std::vector<Wave*> waves;
   std::vector<uint8_t> lds;
+  std::vector<bool> lds_written;  // by byte; the checks' own (check_lds.hpp)
   uint32_t id[3] = {};
   uint32_t live_waves = 0;
   uint32_t waiting_waves = 0;  // at a barrier

@@ -108,10 +108,15 @@ hipError_t copy_param_2d(const hip_Memcpy2D* copy, hipStream_t stream, Wait wait
   const size_t source_pitch = copy->srcPitch != 0 ? copy->srcPitch : copy->WidthInBytes + copy->srcXInBytes;
   const size_t destination_pitch =
       copy->dstPitch != 0 ? copy->dstPitch : copy->WidthInBytes + copy->dstXInBytes;
-  return copy_2d(static_cast<uint8_t*>(destination) + copy->dstY * destination_pitch + copy->dstXInBytes,
-                 destination_pitch,
-                 static_cast<const uint8_t*>(source) + copy->srcY * source_pitch + copy->srcXInBytes,
-                 source_pitch, copy->WidthInBytes, copy->Height, hipMemcpyDefault, stream, wait);
+  const size_t width = copy->WidthInBytes, height = copy->Height;
+  if (width != 0 && height != 0 && (width > destination_pitch || width > source_pitch)) {
+    return finish_call(hipErrorInvalidPitchValue);
+  }
+  hipMemcpy3DParms box =
+      box_of(destination, destination_pitch, source, source_pitch, width, height, hipMemcpyDefault);
+  box.srcPos = {copy->srcXInBytes, copy->srcY, 0};
+  box.dstPos = {copy->dstXInBytes, copy->dstY, 0};
+  return copy_box(box, stream, wait);
 }
 
 hipError_t copy_3d(const hipMemcpy3DParms* params, hipStream_t stream, Wait wait) {

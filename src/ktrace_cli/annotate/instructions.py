@@ -5,6 +5,10 @@ nothing ties the assembler statements of a Python compiler together: a handle th
 right in every control flow, inlined or not. An event loads the cursor while it reads the clock, so
 that it waits once for both.
 
+A Python compiler cannot say that a statement is convergent, so LLVM may copy it to both sides of a
+branch at which lanes part (seen: an event between two stores that one lane makes ran twice). Lane 0
+takes one of the sides, and there the event is recorded.
+
 The handle is the address of the wave's region, 64 bits, and its size, 32 bits: 0 in a wave that is
 not recorded; with bit 31 in one whose words must be in memory at once.
 """
@@ -24,6 +28,7 @@ _HW_ID, _XCC_ID = 4, 20
 _FIRST: Final = 40  # the scratch registers begin here, above what most kernels need
 CLOBBERS: Final = "~{vcc},~{scc},~{memory}"
 SCRATCH: Final = ",".join(f"~{{s{n}}}" for n in range(_FIRST, _FIRST + 36))
+_IF_FIRST_LANE: Final = ["s_bitcmp0_b32 exec_lo, 0", f"s_cbranch_scc1 {_DONE}"]
 _WRITE_BACK: Final = ["s_waitcnt lgkmcnt(0)", "s_dcache_wb", "s_waitcnt lgkmcnt(0)"]
 
 
@@ -222,6 +227,7 @@ def event(slot: str, base: str, size: str, tag: int, payload: Sequence[Payload] 
     cold, full = f".Lktrace_cold{_UID}", f".Lktrace_full{_UID}"
     cursor = f"{_header('main_cursor'):#x}"
     lines = [
+        *_IF_FIRST_LANE,
         f"s_cmp_le_i32 {size}, 0",
         f"s_cbranch_scc1 {cold}",
         "s_waitcnt lgkmcnt(0)",  # the cursor of the event before must have arrived
@@ -283,9 +289,12 @@ def _side_word(slot: str, base: str, read: Sequence[str], tag: int, number: int)
 
 def end(target: str, base: str, size: str) -> str:
     """Return what ends a wave's record and writes it back: the end of a kernel does not."""
-    xcc = f"s_mov_b32 {_s(5)}, 0" if target == "gfx90a" else f"s_getreg_b32 {_s(5)}, hwreg({_XCC_ID})"
+    xcc = (
+        f"s_mov_b32 {_s(5)}, 0" if target == "gfx90a" else f"s_getreg_b32 {_s(5)}, hwreg({_XCC_ID})"
+    )
     return _text(
         [
+            *_IF_FIRST_LANE,
             f"s_cmp_eq_u32 {size}, 0",
             f"s_cbranch_scc1 {_DONE}",
             "s_waitcnt lgkmcnt(0)",

@@ -15,8 +15,11 @@ docs/annotating-python.md explains them.
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import Any, Final
 
+import triton
 from triton.language import core
 
 from ktrace_cli.annotate import instructions
@@ -29,6 +32,12 @@ __all__ = ["begin", "end", "group", "mark", "phase", "phase_end", "pop", "push"]
 
 TARGETS: Final = ("gfx90a", "gfx942", "gfx950")
 _UNIT: Final = "ktrace_unit"
+_SOURCES: Final = ("instructions.py", "notes.py", "triton.py", "unit.py")
+_VERSION = core.constexpr(
+    hashlib.sha256(
+        b"".join(Path(__file__).with_name(name).read_bytes() for name in _SOURCES)
+    ).hexdigest()
+)
 
 
 @core.builtin
@@ -57,11 +66,18 @@ def begin(trace: Any, _semantic: Any = None, _generator: Any = None) -> Any:
     return core.tuple(outputs[:2])
 
 
-@core.builtin
-def end(t: Any, _semantic: Any = None) -> None:
+# Triton's key of a compiled kernel has the text of functions of its own kind, and not what builtins
+# do: by this one, which no kernel goes without, markers of another ktrace are other kernels.
+@triton.jit  # type: ignore[untyped-decorator,unused-ignore]
+def end(t):  # type: ignore[no-untyped-def]
     """End the record: before every `return` of the kernel, and at its end."""
-    text = instructions.end(_target(_semantic), "$1", "$2")
-    _assemble(text, f"=&s,s,s,{instructions.SCRATCH}", t, [], _semantic)
+    _end(t, _VERSION)
+
+
+@core.builtin
+def _end(t: Any, version: Any, _semantic: Any = None) -> None:
+    text = instructions.end(_target(_semantic), "$2", "$3")
+    _assemble(text, f"s,s,{instructions.SCRATCH}", t, [], _semantic)
 
 
 @core.builtin
@@ -93,9 +109,7 @@ def phase_end(t: Any, _semantic: Any = None) -> None:
 
 
 @core.builtin
-def mark(
-    t: Any, name: Any, *values: Any, _semantic: Any = None, _generator: Any = None
-) -> None:
+def mark(t: Any, name: Any, *values: Any, _semantic: Any = None, _generator: Any = None) -> None:
     """Name a moment."""
     _mark(Kind.MARK, t, (name, values, ""), _semantic, _generator)
 
@@ -117,27 +131,28 @@ def _mark(kind: Kind, t: Any, what: tuple[Any, Any, Any], semantic: Any, generat
     marker = Marker(kind, name, lane, generator.file_name, line)
     note, event_id = unit.note_and_id(marker)
     words = [word for value in values for word in _words(value, semantic)]
-    payload = [Payload(f"${3 + number}", kind) for number, (_, kind) in enumerate(words)]
+    payload = [Payload(f"${4 + number}", kind) for number, (_, kind) in enumerate(words)]
     tag = instructions.event_tag(kind, event_id)
-    text = note + instructions.event("$0", "$1", "$2", tag, payload)
-    constraints = "=&s,s,s" + ",v" * len(words)
-    _assemble(text, constraints, t, [word for word, _ in words], semantic)
+    text = note + instructions.event("$0", "$2", "$3", tag, payload)
+    _assemble(text, "s,s" + ",v" * len(words), t, [word for word, _ in words], semantic)
 
 
 def _nameless(kind: Kind, t: Any, semantic: Any) -> None:
     _target(semantic)
-    text = instructions.event("$0", "$1", "$2", instructions.event_tag(kind, 0))
-    _assemble(text, "=&s,s,s", t, [], semantic)
+    text = instructions.event("$0", "$2", "$3", instructions.event_tag(kind, 0))
+    _assemble(text, "s,s", t, [], semantic)
 
 
 def _assemble(text: str, constraints: str, t: Any, values: list[Any], semantic: Any) -> None:
     if not (isinstance(t, core.tuple) and len(t.values) == 2):
         raise ValueError("ktrace: the first argument of a marker is what kt.begin(trace) returned")
+    # LLVM moves nothing across what may change EXEC. Triton has no other word for such a barrier,
+    # and of a clobbered EXEC the compiler warns.
     core.inline_asm_elementwise(
         text,
-        f"{constraints},{instructions.CLOBBERS}",
+        f"=&s,={{exec}},{constraints},{instructions.CLOBBERS}",
         [*t.values, *values],
-        core.int32,
+        (core.int32, core.int64),
         is_pure=False,
         pack=1,
         _semantic=semantic,

@@ -29,6 +29,11 @@ class KernelObject:
     code_object: CodeObject
     kernel: Kernel
 
+    @property
+    def name(self) -> str:
+        """Of the file, without folders."""
+        return self.origin.rpartition("/")[2]
+
 
 def find_kernel_object(
     folder: Path, given: Path | None, place: tuple[int, int, str], faults: Faults
@@ -55,12 +60,16 @@ def find_kernel_object(
                 f"{number}.out in rocprofv3's output",
             )
         return found
-    for path in _beside(folder, number):
-        try:
-            return _holding(path, address, name)
-        except KtraceError:
-            faults["unreadable_beside"] += 1
-    return None
+    held = (_readable(path, address, name, faults) for path in _beside(folder, number))
+    return next((one for one in held if one is not None), None)
+
+
+def _readable(path: Path, address: int, name: str, faults: Faults) -> KernelObject | None:
+    try:
+        return _holding(path, address, name)
+    except KtraceError:
+        faults["unreadable_beside"] += 1
+        return None
 
 
 def _beside(folder: Path, number: int) -> list[Path]:
@@ -71,16 +80,17 @@ def _beside(folder: Path, number: int) -> list[Path]:
 
 def _holding(path: Path, address: int, name: str) -> KernelObject | None:
     """Return the kernel whose code the address is in; of the same name, if there are several."""
-    holding = []
     content = read_file(path)
     if not content.found and content.problems:
         raise content.problems[0]
-    for one in content.found:
-        for kernel in one.code_object.kernels:
-            if kernel.code is not None and address in kernel.code:
-                holding.append(KernelObject(one.origin, one.code_object, kernel))
+    holding = [
+        KernelObject(one.origin, one.code_object, kernel)
+        for one in content.found
+        for kernel in one.code_object.kernels
+        if kernel.code is not None and address in kernel.code
+    ]
     named = [one for one in holding if one.kernel.name == name]
-    return (named or holding or [None])[0]
+    return next(iter(named or holding), None)
 
 
 def phases_of(found: KernelObject, table: CodeTable, rows: Sequence[int]) -> PhaseMap | None:

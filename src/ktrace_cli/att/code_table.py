@@ -122,18 +122,27 @@ def _table(
         raise _not_code(path, f"its header names {', '.join(index_by_name)}; wanted ISA and Stall")
     width = max(index_by_name[name] for name in _COLUMNS if name in index_by_name) + 1
     whole = [row if isinstance(row, list) and len(row) >= width else None for row in rows]
-    faults["lost_rows"] += sum(row is None and given != [] for row, given in zip(whole, rows, strict=True))
+    faults["lost_rows"] += sum(
+        row is None and given != [] for row, given in zip(whole, rows, strict=True)
+    )
     empty: list[Any] = [""] * width
     filled = [empty if row is None else row for row in whole]
     texts = _texts(filled, index_by_name["ISA"])
-    sources = _texts(filled, index_by_name["Source"]) if "Source" in index_by_name else [""] * len(rows)
+    sources = (
+        _texts(filled, index_by_name["Source"]) if "Source" in index_by_name else [""] * len(rows)
+    )
     faults["missing_columns"] += sum(name not in index_by_name for name in ("Source", *_NUMBERS))
-    numbers = [_numbers(filled, index_by_name.get(name), faults) for name in _NUMBERS]
     is_label = np.array([text.startswith(";") for text in texts], np.bool_)
     labels = [text[1:].strip() for text in texts if text.startswith(";")]
     names = [source for source, text in zip(sources, texts, strict=True) if text.startswith(";")]
     readable = [name or label for name, label in zip(names, labels, strict=True)]
-    return CodeTable(texts, sources, *numbers, np.cumsum(is_label) - 1, labels, readable)
+    code_object, address, hit, latency, stall, idle = (
+        _numbers(filled, index_by_name.get(name), faults) for name in _NUMBERS
+    )
+    function = np.cumsum(is_label) - 1
+    return CodeTable(
+        texts, sources, code_object, address, hit, latency, stall, idle, function, labels, readable
+    )
 
 
 def _texts(rows: Sequence[list[Any]], index: int) -> list[str]:
@@ -148,7 +157,7 @@ def _numbers(rows: Sequence[list[Any]], index: int | None, faults: Faults) -> In
 
 
 def _count(value: object, faults: Faults) -> int:
-    if isinstance(value, int) and 0 <= value < 1 << 62:
+    if isinstance(value, int) and 0 <= value < 1 << 48:
         return int(value)
     faults["bad_numbers"] += value != ""
     return 0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from ktrace_cli.att.code_table import CodeTable
+from ktrace_cli.att.faults import Faults
 from ktrace_cli.att.matrix import wait_states
 from ktrace_cli.att.wave_files import Wave
 from ktrace_cli.kernel_code.instructions import InstructionClass, classify
@@ -42,7 +44,7 @@ class Awaited:
 
 
 def split_waits(
-    waves: Sequence[Wave], table: CodeTable, kinds: Sequence[InstructionClass]
+    waves: Sequence[Wave], kinds: Sequence[InstructionClass], faults: Faults
 ) -> tuple[list[Waited], list[Awaited]]:
     """Attribute the stall of waits to what they waited for, as the wave files tell.
 
@@ -51,20 +53,24 @@ def split_waits(
         stall first.
     """
     is_wait = np.array([kind.is_wait for kind in kinds], np.bool_)
+    sums: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for wave in waves:
+        for row, stall, on in _executed_waits(wave, is_wait, faults):
+            entry = sums.setdefault((row, on), [0, 0])
+            entry[0] += 1
+            entry[1] += stall
     waited: dict[tuple[InstructionClass, str], Waited] = {}
     awaited: dict[int, Awaited] = {}
-    for wave in waves:
-        for row, stall, on in _executed_waits(wave, is_wait):
-            names = sorted({kinds[one].value for one in on})
-            key = (kinds[row], " + ".join(names))
-            entry = waited.setdefault(key, Waited(*key))
-            entry.count += 1
-            entry.stall += stall
-            if on:
-                # Counters count down in the order of issue: the last one decides.
-                last = awaited.setdefault(on[-1], Awaited(on[-1]))
-                last.count += 1
-                last.stall += stall
+    for (row, on), (count, stall) in sums.items():
+        key = (kinds[row], " + ".join(sorted({kinds[one].value for one in on})))
+        of_class = waited.setdefault(key, Waited(*key))
+        of_class.count += count
+        of_class.stall += stall
+        if on:
+            # Counters count down in the order of issue: the last one decides.
+            last = awaited.setdefault(on[-1], Awaited(on[-1]))
+            last.count += count
+            last.stall += stall
     return (
         sorted(waited.values(), key=lambda one: (-one.stall, one.kind.value, one.on)),
         sorted(awaited.values(), key=lambda one: (-one.stall, one.row)),
@@ -72,23 +78,65 @@ def split_waits(
 
 
 def _executed_waits(
-    wave: Wave, is_wait: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Yield row, stall and what was waited for of each wait that was executed.
+    wave: Wave, is_wait: np.ndarray[tuple[int], np.dtype[np.bool_]], faults: Faults
+) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Return row, stall and what was waited for of each wait that was executed.
 
     The trace lists, in the order of execution, those waits that had something to wait for.
     """
-    told = iter(wave.waits)
-    following = next(told, None)
-    executed = is_wait[wave.line]
-    for row, stall in zip(
-        wave.line[executed].tolist(), wave.stall[executed].tolist(), strict=True
-    ):
-        if following is not None and following[0] == row:
-            yield row, stall, following[1]
-            following = next(told, None)
+    places = np.flatnonzero(is_wait[wave.line])
+    rows, stalls = wave.line[places].tolist(), wave.stall[places].tolist()
+    told = _match(rows, places.tolist(), wave, _Issued(wave).are_pending)
+    if told is None:
+        # Something was issued before the trace began, or is left out of it.
+        told = _match(rows, places.tolist(), wave, lambda _place, _on: True)
+    if told is None:
+        faults["unmatched_waits"] += 1
+        told = [()] * len(rows)
+    return list(zip(rows, stalls, told, strict=True))
+
+
+def _match(
+    rows: Sequence[int],
+    places: Sequence[int],
+    wave: Wave,
+    fits: Callable[[int, tuple[int, ...]], bool],
+) -> list[tuple[int, ...]] | None:
+    """Give each executed wait the entry that is about it; None where some are left."""
+    told = []
+    number = 0
+    for row, place in zip(rows, places, strict=True):
+        entry = wave.waits[number] if number < len(wave.waits) else (-1, ())
+        if entry[0] == row and fits(place, entry[1]):
+            told.append(entry[1])
+            number += 1
         else:
-            yield row, stall, ()
+            told.append(())
+    return told if number == len(wave.waits) else None
+
+
+class _Issued:
+    """When a wave issued what its waits waited for, and how much of it was waited for."""
+
+    def __init__(self, wave: Wave) -> None:
+        wanted = sorted({row for _, on in wave.waits for row in on})
+        places = np.flatnonzero(np.isin(wave.line, wanted))
+        lines = wave.line[places]
+        order = np.argsort(lines, kind="stable")
+        begins = np.searchsorted(lines[order], wanted)
+        parts = np.split(places[order], begins[1:]) if wanted else []
+        self.places = {row: part.tolist() for row, part in zip(wanted, parts, strict=True)}
+        self.waited = dict.fromkeys(wanted, 0)
+
+    def are_pending(self, place: int, on: tuple[int, ...]) -> bool:
+        """Tell whether all were issued before a place and not waited for; then they are."""
+        needed = {row: on.count(row) for row in on}
+        for row, count in needed.items():
+            if bisect_left(self.places[row], place) < self.waited[row] + count:
+                return False
+        for row, count in needed.items():
+            self.waited[row] += count
+        return True
 
 
 @dataclass
@@ -101,94 +149,85 @@ class Padding:
     """Mnemonic of what follows."""
     needed: int | None
     """Wait states that the target demands after this matrix instruction."""
-    places: int = 0
+    rows: set[int] = field(default_factory=set)
     hit: int = 0
     wait_states: int = 0
-    """That the s_nop make, at most at one place."""
+    """The most that one s_nop makes."""
     stall: int = 0
 
 
-@dataclass(frozen=True)
-class Executed:
-    """The instructions of a kernel and the waves that executed them."""
-
-    rows: Sequence[int]
-    """In the order of addresses."""
-    waves: Sequence[Wave]
-    kinds: Sequence[InstructionClass]
-    """Of each row of the table."""
-
-
-def find_padding(table: CodeTable, executed: Executed, processor: str) -> list[Padding]:
-    """Find for each run of s_nop what it keeps apart; the greatest stall first.
-
-    What came before is looked up where the s_nop stalled most: branches may lead there, too.
+def find_padding(
+    table: CodeTable, waves: Sequence[Wave], kinds: Sequence[InstructionClass], processor: str
+) -> list[Padding]:
+    """Find for each executed s_nop what it keeps apart; after matrix instructions first.
 
     Args:
         table: the code.
-        executed: whose code, and by which waves.
+        waves: what ran before and after is taken from these, as branches lead there, too.
+        kinds: of each row of the table.
         processor: gfx942
     """
     found: dict[tuple[str, str], Padding] = {}
-    rows = executed.rows
-    runs = list(_runs(rows, executed.kinds))
-    before_by_row = _executed_before(executed.waves, [rows[begin] for begin, _ in runs])
-    for begin, end in runs:
-        consumer = table.text[rows[end]] if end < len(rows) else ""
-        before = before_by_row.get(rows[begin]) or rows[max(0, begin - _LOOK_BACK) : begin]
-        producer = _producer(table, before, consumer)
+    for (row, _, after), seen in _executed_nops(waves, kinds).items():
+        consumer = table.text[after] if after >= 0 else ""
+        producer = _producer(table, seen.before, consumer)
         key = (_mnemonic(producer), _mnemonic(consumer))
         entry = found.setdefault(key, Padding(*key, _needed(producer, processor)))
-        nops = rows[begin:end]
-        entry.places += 1
-        entry.hit += int(table.hit[nops].sum())
-        entry.stall += int(table.stall[nops].sum())
-        states = sum(_states(table.text[row]) for row in nops)
-        entry.wait_states = max(entry.wait_states, states)
-    kept = [entry for entry in found.values() if entry.hit]
-    return sorted(kept, key=lambda one: (-one.stall, one.producer, one.consumer))
+        entry.rows.add(row)
+        entry.hit += seen.count
+        entry.stall += seen.stall
+        entry.wait_states = max(entry.wait_states, _states(table.text[row]))
+    return sorted(
+        found.values(),
+        key=lambda one: (not _is_matrix(one.producer), -one.stall, one.producer, one.consumer),
+    )
 
 
-def _runs(
-    rows: Sequence[int], kinds: Sequence[InstructionClass]
-) -> Iterator[tuple[int, int]]:
-    """Yield where each run of s_nop begins and ends."""
-    begin: int | None = None
-    for position, row in enumerate(rows):
-        is_nop = kinds[row] is InstructionClass.S_NOP
-        if is_nop and begin is None:
-            begin = position
-        elif not is_nop and begin is not None:
-            yield begin, position
-            begin = None
-    if begin is not None:
-        yield begin, len(rows)
+@dataclass
+class _Seen:
+    """Executions of one s_nop on one way through the code."""
+
+    before: list[int]
+    count: int = 0
+    stall: int = 0
 
 
-def _executed_before(waves: Sequence[Wave], rows: Sequence[int]) -> dict[int, list[int]]:
-    """Return the instructions that ran before each of these rows when it stalled most."""
-    most: dict[int, int] = {}
-    before: dict[int, list[int]] = {}
+def _executed_nops(
+    waves: Sequence[Wave], kinds: Sequence[InstructionClass]
+) -> dict[tuple[int, int, int], _Seen]:
+    """Return the ways on which each s_nop was executed: its row, those before and after."""
+    is_nop = np.array([kind is InstructionClass.S_NOP for kind in kinds], np.bool_)
+    ways: dict[tuple[int, int, int], _Seen] = {}
+    size = len(kinds) + 1
     for wave in waves:
-        places = np.flatnonzero(np.isin(wave.line, rows))
-        order = places[np.lexsort((wave.stall[places], wave.line[places]))]
-        lines = wave.line[order]
-        is_last = np.concatenate((lines[1:] != lines[:-1], [True]))[: len(order)]
-        for place in order[is_last].tolist():
-            row, stall = int(wave.line[place]), int(wave.stall[place])
-            if stall > most.get(row, -1):
-                most[row] = stall
-                before[row] = wave.line[max(0, place - _LOOK_BACK) : place].tolist()
-    return before
+        if not wave.line.size:
+            continue
+        padded = np.concatenate(([-1], wave.line, [-1]))
+        places = np.flatnonzero(is_nop[wave.line])
+        ends = (padded[places] + 1, padded[places + 2] + 1)
+        keys = (wave.line[places] * size + ends[0]) * size + ends[1]
+        unique, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        counts = np.bincount(which, minlength=len(unique))
+        stalls = np.bincount(which, wave.stall[places], len(unique))
+        for number, key in enumerate(unique.tolist()):
+            rest, after = divmod(key, size)
+            row, before = divmod(rest, size)
+            place = int(places[first[number]])
+            last = wave.line[max(0, place - _LOOK_BACK) : place].tolist()
+            seen = ways.setdefault((row, before - 1, after - 1), _Seen(last))
+            seen.count += int(counts[number])
+            seen.stall += int(stalls[number])
+    return ways
 
 
 def _producer(table: CodeTable, before: Sequence[int], consumer: str) -> str:
-    """Return the nearest instruction that writes a register which the consumer names."""
-    wanted = registers(consumer)
-    for row in reversed(before):
-        text = table.text[row]
-        if not wanted.isdisjoint(registers(_destination(text))):
-            return text
+    """Return the nearest instruction that writes what the consumer reads, else what it writes."""
+    _, _, sources = consumer.partition(",")
+    for wanted in (registers(sources), registers(consumer)):
+        for row in reversed(before):
+            text = table.text[row]
+            if not wanted.isdisjoint(registers(_destination(text))):
+                return text
     return ""
 
 
@@ -219,8 +258,11 @@ def _mnemonic(text: str) -> str:
 
 
 def _needed(producer: str, processor: str) -> int | None:
-    is_matrix = classify(producer) is InstructionClass.MFMA
-    return wait_states(producer, processor) if is_matrix else None
+    return wait_states(producer, processor) if _is_matrix(producer) else None
+
+
+def _is_matrix(text: str) -> bool:
+    return classify(text) is InstructionClass.MFMA
 
 
 def _states(text: str) -> int:

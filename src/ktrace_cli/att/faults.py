@@ -5,39 +5,43 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from ktrace_cli.units import counted
+
 Faults = Counter[str]
 """How often each kind of fault was met; keys are those of the JSON output."""
 
 _WORDS: Final = {
-    "unescaped_rows": (
-        "{} of code.json held a quote or backslash that was not escaped; repaired", "row"),
-    "lost_rows": ("{} of code.json could not be read and was left out", "row"),
-    "torn_code": ("code.json was cut off: {} is missing from its end, and what followed", "row"),
-    "bad_numbers": ("{} of code.json was no count and was taken as 0", "number"),
-    "missing_header": ("code.json does not name its columns: the usual order was assumed", ""),
-    "missing_columns": ("{} of code.json is missing and was taken as 0", "column"),
-    "missing_waves": ("{} that filenames.json lists does not exist", "wave file"),
-    "unlisted_waves": ("{} that filenames.json does not list was read, too", "wave file"),
-    "unreadable_waves": ("{} could not be read and was left out", "wave file"),
-    "torn_waves": ("{} was cut off: it was read up to the last whole instruction", "wave file"),
-    "bad_instructions": ("{} of wave files was malformed or names no row of code.json; left out",
-                         "instruction"),
-    "bad_waits": ("{} of wave files was malformed and was left out", "wait"),
-    "incomplete_waves": ("{} lacks instructions that the decoder counted", "wave"),
-    "unreadable_occupancy": ("occupancy.json could not be read: waves of other CUs are not known",
-                             ""),
-    "bad_occupancy": ("{} of occupancy.json was malformed and was left out", "row"),
-    "unreadable_filenames": ("filenames.json could not be read: wave files were found by name", ""),
-    "unreadable_snapshots": ("snapshots.json could not be read: no source text is shown", ""),
-    "missing_sources": ("{} that snapshots.json names does not exist: its text is not shown",
-                        "source file"),
-    "shared_functions": ("{} is called by several kernels: its cycles are with the one that ran it"
-                         " most", "function"),
-    "unreadable_beside": ("{} beside the bundle could not be read", "file"),
-    "unknown_matrix": ("{} is of a length that ktrace does not know: not in the coverage",
-                       "matrix instruction"),
-    "ambiguous_launches": ("{} beside the bundle could be this one's, and they differ: none was"
-                           " used", "launch"),
+    "unescaped_rows": ("code.json: {} with a quote that is not escaped, repaired", "row"),
+    "lost_rows": ("code.json: {} unreadable, left out", "row"),
+    "torn_code": ("code.json is cut off: instructions are missing at its end", ""),
+    "bad_numbers": ("code.json: {} out of range, or no number, taken as 0", "count"),
+    "missing_header": ("code.json does not name its columns: the usual order is assumed", ""),
+    "missing_columns": ("code.json: {} missing, taken as empty", "column"),
+    "missing_waves": ("filenames.json names {} that the bundle lacks", "wave file"),
+    "unlisted_waves": ("{} beyond those that filenames.json names, read, too", "wave file"),
+    "unreadable_waves": ("{} unreadable, left out", "wave file"),
+    "torn_waves": ("{} cut off, read up to the last whole instruction", "wave file"),
+    "bad_instructions": (
+        "wave files: {} malformed, or of no row of code.json, left out", "instruction"),
+    "bad_waits": ("wave files: {} malformed, left out", "wait"),
+    "unmatched_waits": (
+        "{} whose list of waits is not in the order of execution: what they waited for is not told",
+        "wave"),
+    "unreadable_occupancy": (
+        "occupancy.json is unreadable: how many waves ran beside these is not known", ""),
+    "bad_occupancy": ("occupancy.json: {} malformed, left out", "row"),
+    "unreadable_filenames": (
+        "filenames.json is missing or unreadable: wave files are found by their names", ""),
+    "unreadable_snapshots": ("snapshots.json is unreadable: there is no source text", ""),
+    "missing_sources": (
+        "snapshots.json names {} that the bundle lacks: no text to show", "source file"),
+    "shared_functions": (
+        "{} called by several kernels: its cycles are with the kernel that ran most of it",
+        "function"),
+    "unreadable_beside": ("beside the bundle: {} unreadable, left out", "file"),
+    "unknown_matrix": ("{} of unknown length, not in MFMA busy", "matrix instruction"),
+    "ambiguous_launches": (
+        "beside the bundle: {} that could be this one, and differ: none is used", "launch"),
 }  # fmt: skip
 
 
@@ -48,8 +52,5 @@ def sentences(faults: Faults) -> list[str]:
 
 def _sentence(key: str, count: int) -> str:
     words, noun = _WORDS[key]
-    if count != 1:
-        for one, many in ((" was ", " were "), (" does ", " do "), (" lacks ", " lack "),
-                          (" is ", " are "), (" it ", " they "), (" names no ", " name no ")):  # fmt: skip
-            words = words.replace(one, many) if noun else words
-    return words.format(f"{count:,} {noun}{'' if count == 1 else 's'}")
+    many = "launches" if noun == "launch" else ""
+    return words.format(counted(count, noun, many)) if noun else words

@@ -13,7 +13,7 @@ import orjson
 
 from ktrace_cli.att.code_objects import KernelObject, find_kernel_object, phases_of
 from ktrace_cli.att.code_table import CodeTable, Ints, read_code
-from ktrace_cli.att.dependencies import Executed, find_padding, split_waits
+from ktrace_cli.att.dependencies import find_padding, split_waits
 from ktrace_cli.att.faults import Faults, sentences
 from ktrace_cli.att.kernels import KernelPart, choose_kernel, split_kernels
 from ktrace_cli.att.launches import Beside, read_beside
@@ -49,6 +49,7 @@ from ktrace_cli.att.wave_tables import check, coverage_by_phase, simd_rows, wave
 from ktrace_cli.errors import KtraceError, UsageError
 from ktrace_cli.kernel_code.instructions import InstructionClass, classify
 from ktrace_cli.kernel_code.occupancy import processor_of
+from ktrace_cli.units import counted
 
 MARKERS: Final = "(markers)"
 _BUNDLE: Final = "ui_output_agent_*_dispatch_*"
@@ -148,11 +149,10 @@ def _hotspots(
     cycles = _matrix_cycles(code, part.rows, target, faults)
     busy = busy_units(bundle.waves, cycles) if cycles.any() else {}
     sources = by_source(code, part.rows, read_sources(bundle.folder, faults), request.context)
-    waits, awaited = split_waits(part.waves, table, code.kinds)
+    waits, awaited = split_waits(part.waves, code.kinds, faults)
     launch = choose_launch(bundle.beside, (part.mangled, part.name), faults)
     needs = find_needs(texts, found, launch, target)
     problems, checks = check(table, bundle.waves)
-    in_order = part.rows[np.argsort(table.address[part.rows], kind="stable")].tolist()
     coverage = coverage_by_phase(part.waves, busy, numbers, cycles)
     executed = by_instruction(code, part.rows.tolist())
     observed = read_observed(bundle.folder, faults)
@@ -171,11 +171,7 @@ def _hotspots(
         no_phases=no_phases,
         waits=tuple(WaitRow(one.kind, one.on, one.count, one.stall) for one in waits),
         awaited=tuple(AwaitedRow(code.instruction(o.row), o.count, o.stall) for o in awaited),
-        padding=tuple(
-            find_padding(
-                table, Executed(in_order, part.waves, code.kinds), target.processor
-            )
-        ),
+        padding=tuple(find_padding(table, part.waves, code.kinds, target.processor)),
         needs=needs,
         occupancy=theoretical(needs, target),
         observed=observed,
@@ -200,7 +196,7 @@ def _kernel_object(request: Request, bundle: _Bundle, part: KernelPart) -> Kerne
 def _target(bundle: _Bundle, found: KernelObject | None, texts: Sequence[str]) -> Target:
     if found is not None:
         processor = processor_of(found.code_object.target)
-        return Target(processor, f"by the ELF header of {found.origin}")
+        return Target(processor, f"by the ELF header of {found.name}")
     processors = bundle.beside.processors
     if len(processors) == 1:
         ((processor, file),) = processors.items()
@@ -230,7 +226,7 @@ def _phases(
     rows = rows[np.argsort(table.address[rows], kind="stable")]
     phases = phases_of(found, table, rows.tolist())
     if phases is None:
-        return numbers, [""], f"{found.origin}: the kernel is not annotated", []
+        return numbers, [""], f"by {found.name} the kernel is not annotated", []
     number_by_name = {"": 0}
     for row in rows.tolist():
         address = int(table.address[row])
@@ -238,11 +234,15 @@ def _phases(
         numbers[row] = number_by_name.setdefault(name, len(number_by_name))
     notes = []
     if phases.unrecognized:
-        notes.append(f"the code of these markers was not recognized, so they begin at the address"
-                     f" of their note and have no end: {', '.join(phases.unrecognized)}")  # fmt: skip
+        notes.append(
+            f"markers whose code is not recognized: {', '.join(phases.unrecognized)}: these begin"
+            " at the address of their note and have no end"
+        )
     if phases.unknown_jumps:
-        notes.append(f"{len(phases.unknown_jumps)} jumps lead to where nothing tells: code that"
-                     " only they reach counts as outside of phases")  # fmt: skip
+        notes.append(
+            f"{counted(len(phases.unknown_jumps), 'jump')} to where nothing tells: code that is"
+            " only reached so counts as outside of phases"
+        )
     return numbers, list(number_by_name), "", notes
 
 

@@ -33,9 +33,7 @@ class KernelPart:
     latency: int
 
 
-def split_kernels(
-    table: CodeTable, waves: Sequence[Wave], faults: Faults
-) -> list[KernelPart]:
+def split_kernels(table: CodeTable, waves: Sequence[Wave], faults: Faults) -> list[KernelPart]:
     """Split a bundle by kernels, the one with the most cycles first.
 
     A function under a label of its own belongs to the kernel whose waves execute it most; without
@@ -80,7 +78,9 @@ def _owners(
     owners = {}
     for function, by_kernel in executed.items():
         is_kernel = function in waves_by_kernel
-        owners[function] = function if is_kernel else max(by_kernel, key=lambda k: (by_kernel[k], -k))
+        owners[function] = (
+            function if is_kernel else max(by_kernel, key=lambda k: (by_kernel[k], -k))
+        )
         faults["shared_functions"] += not is_kernel and len(by_kernel) > 1
     return owners, waves_by_kernel
 

@@ -57,11 +57,15 @@ def read_beside(folder: Path, faults: Faults) -> Beside:
     beside = Beside(int(found[1]), int(found[2])) if found else Beside()
     paths = list(dict.fromkeys(_near(folder)))
     for path in paths:
-        try:
-            _read(path, beside)
-        except KtraceError:
-            faults["unreadable_beside"] += 1
+        _try_to_read(path, beside, faults)
     return beside
+
+
+def _try_to_read(path: Path, beside: Beside, faults: Faults) -> None:
+    try:
+        _read(path, beside)
+    except KtraceError:
+        faults["unreadable_beside"] += 1
 
 
 def _near(folder: Path) -> Iterator[Path]:

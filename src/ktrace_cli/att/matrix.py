@@ -55,7 +55,11 @@ def matrix_cycles(text: str, processor: str) -> int | None:
     blocks = int(found["blocks"] or _blocks(rows, depth, kind, is_sparse=bool(found["sparse"])))
     products = rows * columns * depth * blocks
     rate *= 2 if found["sparse"] else 1
-    if processor == "gfx950" and (kind, rates[kind]) in _DEEP and _is_deep(rows, depth, kind, found):
+    if (
+        processor == "gfx950"
+        and (kind, rates[kind]) in _DEEP
+        and _is_deep(rows, depth, kind, found)
+    ):
         rate *= 2
     least = 16 if kind == "f64" else 8
     return max(2 * products // rate, least)
@@ -109,7 +113,7 @@ class Busy:
         points = np.stack((self.begin, self.end), axis=1).ravel()
         worked = np.cumsum(self.end - self.begin)
         values = np.stack((np.concatenate(([0], worked[:-1])), worked), axis=1).ravel()
-        return np.interp(times, points, values)
+        return np.asarray(np.interp(times, points, values), np.float64)
 
 
 def busy_units(waves: Sequence[Wave], cycles: Ints) -> Mapping[tuple[int, int, int], Busy]:

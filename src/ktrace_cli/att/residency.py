@@ -26,7 +26,7 @@ from ktrace_cli.kernel_code.occupancy import (
 
 _LDS_STEP: Final = 512
 """rocprofv3 rounds static LDS up to a multiple of this."""
-_MOST: Final = 1 << 62
+_MOST: Final = 1 << 48
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,10 @@ class Needs:
 
 
 def find_needs(
-    texts: Sequence[str], found: KernelObject | None, launch: tuple[Launch, str] | None, target: Target
+    texts: Sequence[str],
+    found: KernelObject | None,
+    launch: tuple[Launch, str] | None,
+    target: Target,
 ) -> Needs:
     """Put together what is known of a kernel's resources.
 
@@ -57,7 +60,7 @@ def find_needs(
     if found is not None:
         of_kernel = found.kernel.resources
         named, sgprs, lds = of_kernel.vgprs or named, of_kernel.sgprs, of_kernel.lds_bytes
-        sources = [f"{named} VGPRs, {sgprs} SGPRs and {lds:,} B static LDS by {found.origin}"]
+        sources = [f"{named} VGPRs, {sgprs} SGPRs and {lds:,} B static LDS by {found.name}"]
     if launch is not None:
         told, file = launch
         if found is None:
@@ -70,13 +73,20 @@ def find_needs(
         size = told.workgroup_size
         sources.append(f"{lds + dynamic:,} B LDS and {size} work-items of a workgroup by {file}")
     unknown = []
+    if not size and found is not None and found.kernel.resources.max_workgroup_size:
+        size = found.kernel.resources.max_workgroup_size
+        sources.append(f"{size} work-items are the most that a workgroup may have")
     if not size:
-        unknown.append("the workgroup's size")
+        # How many waves share a workgroup's LDS is not known, so it cannot be told what it allows.
+        unknown += ["the workgroup's size"] + (["LDS"] if lds or dynamic else [])
+        lds = dynamic = 0
     if found is None and launch is None:
         unknown += ["LDS", "SGPRs"]
     elif launch is None or not (told.is_whole_lds or dynamic):
         unknown.append("dynamic LDS")
-    return Needs(KernelResources(named, sgprs, lds, size or 64, dynamic), tuple(sources), tuple(unknown))
+    return Needs(
+        KernelResources(named, sgprs, lds, size or 64, dynamic), tuple(sources), tuple(unknown)
+    )
 
 
 def _told_vgprs(told: Launch, in_code: int, target: Target) -> int:
@@ -104,7 +114,9 @@ def highest_registers(texts: Sequence[str]) -> tuple[int, int]:
     return highest["v"] + 1, highest["a"] + 1
 
 
-def choose_launch(beside: Beside, names: Sequence[str], faults: Faults) -> tuple[Launch, str] | None:
+def choose_launch(
+    beside: Beside, names: Sequence[str], faults: Faults
+) -> tuple[Launch, str] | None:
     """Return the launch with the bundle's dispatch id whose kernel has one of the names."""
     fitting = [
         (launch, file)
@@ -115,7 +127,7 @@ def choose_launch(beside: Beside, names: Sequence[str], faults: Faults) -> tuple
         faults["ambiguous_launches"] += len(fitting)
         return None
     whole = [one for one in fitting if one[0].is_whole_lds]
-    return (whole or fitting or [None])[0]
+    return next(iter(whole or fitting), None)
 
 
 def _differ(fitting: Sequence[tuple[Launch, str]]) -> bool:

@@ -31,7 +31,7 @@ class Frame:
 
     @property
     def text(self) -> str:
-        """`path:line`"""
+        """`path:line`."""
         return f"{self.path}:{self.line}" if self.line else self.path
 
 
@@ -112,9 +112,7 @@ class LineUse:
     """Rows of the first and the last instruction."""
 
 
-def find_artefacts(
-    uses: Sequence[LineUse], texts: SourceTexts, rows: int
-) -> dict[Frame, str]:
+def find_artefacts(uses: Sequence[LineUse], texts: SourceTexts, rows: int) -> dict[Frame, str]:
     """Find lines to which compilers put what has no line of its own; returns why each is one.
 
     Args:

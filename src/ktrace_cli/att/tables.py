@@ -83,9 +83,7 @@ def by_instruction(code: Code, rows: Iterable[int]) -> tuple[InstructionRow, ...
     return tuple(code.instruction(row) for row in order)
 
 
-def by_source(
-    code: Code, rows: Ints, texts: SourceTexts, context: int
-) -> tuple[SourceRow, ...]:
+def by_source(code: Code, rows: Ints, texts: SourceTexts, context: int) -> tuple[SourceRow, ...]:
     """Return the lines whose instructions were executed, the greatest stall first."""
     with_line = np.array([row for row in rows.tolist() if code.chains[row]], np.int64)
     groups = group(with_line, lambda row: code.chains[row][0])

@@ -22,9 +22,7 @@ def wave_spread(waves: Sequence[Wave]) -> WaveSpread | None:
         return None
     cycles = [wave.cycles for wave in waves]
     slowest = max(waves, key=lambda wave: wave.cycles)
-    return WaveSpread(
-        len(waves), min(cycles), sum(cycles) / len(cycles), max(cycles), slowest.name
-    )
+    return WaveSpread(len(waves), min(cycles), sum(cycles) / len(cycles), max(cycles), slowest.name)
 
 
 def simd_rows(

@@ -13,6 +13,7 @@ from ktrace_cli.model import Losses
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
 from ktrace_cli.trace_file.mapping import map_file
 from ktrace_cli.trace_file.reader import read_recording
+from ktrace_cli.trace_file.recording import Recording
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class FoundCodeObject:
     origin: str
     """The file, and the place in it: `libfoo.so, bundle at offset 4096, gfx942`."""
     code_object: CodeObject
+    image: bytes | memoryview = field(default=b"", repr=False)
+    """The ELF file."""
 
 
 @dataclass
@@ -31,6 +34,8 @@ class FileCodeObjects:
     found: list[FoundCodeObject] = field(default_factory=list)
     problems: list[CodeObjectError] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    recording: Recording | None = None
+    """What the file is, if it is one."""
 
 
 def read_file(path: Path) -> FileCodeObjects:
@@ -60,7 +65,7 @@ def read_file(path: Path) -> FileCodeObjects:
 
 def _read_recording(path: Path) -> FileCodeObjects:
     recording = read_recording(path)
-    result = FileCodeObjects()
+    result = FileCodeObjects(recording=recording)
     for index, record in sorted(recording.code_objects.items()):
         _read_image(record.image, f"{_printable(path)}, code object {index}", result)
     damage = Losses(**recording.damage.counted()).sentences()
@@ -79,7 +84,7 @@ def _read_recording(path: Path) -> FileCodeObjects:
 def _read_image(image: bytes | memoryview, origin: str, result: FileCodeObjects) -> None:
     # A bad entry of a bundle must not hide the others.
     try:
-        result.found.append(FoundCodeObject(origin, read_code_object(image, origin)))
+        result.found.append(FoundCodeObject(origin, read_code_object(image, origin), image))
     except CodeObjectError as problem:
         result.problems.append(problem)
 

@@ -3,82 +3,189 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import orjson
 import typer
-from rich.table import Table
-from rich.text import Text
-from rich.tree import Tree
 
 from ktrace_cli import console
-from ktrace_cli.code_object.contents import CodeObject, Event, Kernel, Resources
-from ktrace_cli.code_object.files import FileCodeObjects, FoundCodeObject, read_file
-from ktrace_cli.code_object.listing import kind_name, list_code_object
-from ktrace_cli.code_object.names import display_name, shorten
-from ktrace_cli.errors import CodeObjectError, ExitStatus, KtraceError
-from ktrace_cli.units import format_bytes
+from ktrace_cli.analysis.code_times import read_recorded
+from ktrace_cli.analysis.inspect_report import report_code_object, report_comparison
+from ktrace_cli.analysis.report import Block
+from ktrace_cli.code_object.contents import CodeObject
+from ktrace_cli.code_object.files import FoundCodeObject, read_file
+from ktrace_cli.commands.reporting import JsonOption, MarkdownOption, check_forms, write_result
+from ktrace_cli.errors import CodeObjectError, ExitStatus, KtraceError, UsageError
+from ktrace_cli.kernel_code.comparison import Comparison, compare
+from ktrace_cli.kernel_code.document import list_comparison, list_inspected
+from ktrace_cli.kernel_code.inspected import (
+    Assumptions,
+    InspectedCodeObject,
+    inspect_all,
+    inspect_annotated,
+)
+from ktrace_cli.kernel_code.measured import Measured
 
-_NAME_WIDTH = 100
 _NOTHING_ANNOTATED = (
     "no kernel here is annotated: put KTRACE_PARAM and KTRACE_WAVE into a kernel and compile it "
     "with -DKTRACE_ENABLE"
 )
 
 
+class FailOn(str, Enum):
+    """What makes a comparison fail."""
+
+    OCCUPANCY = "occupancy"
+
+
+@dataclass
+class _File:
+    """One file, all that it says, and what could not be read."""
+
+    path: Path
+    found: list[FoundCodeObject] = field(default_factory=list)
+    inspected: list[InspectedCodeObject] = field(default_factory=list)
+    measured: Measured = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+    errors: list[KtraceError] = field(default_factory=list)
+    refusal: KtraceError | None = None
+    """Why nothing at all could be read; also in `errors`."""
+
+
 def inspect(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILES", help="Code objects, bundles, programs, libraries or recordings."
+            metavar="FILES",
+            help="Code objects, bundles, programs, libraries or recordings. The kernels that two "
+            "files have in common are compared.",
         ),
     ],
-    json: Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")] = False,
+    json: JsonOption = False,
+    markdown: MarkdownOption = False,
+    workgroup_size: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=1024,
+            show_default=False,
+            help="Work-items of a workgroup, for the occupancy. Without it: as recorded, else the "
+            "most that the kernel allows.",
+        ),
+    ] = None,
+    dynamic_lds: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BYTES",
+            min=0,
+            show_default=False,
+            help="LDS that launches add, of a workgroup.",
+        ),
+    ] = None,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(
+            "--fail-on",
+            show_default=False,
+            help="Of two files: exit with status 3 if fewer waves of a kernel fit in the second.",
+        ),
+    ] = None,
 ) -> None:
-    """Show the kernels in FILES: which are annotated, their markers and what they use."""
-    contents, errors = _read(files)
-    found = [one for content in contents for one in content.found]
-    if json:
-        listings = [list_code_object(one.code_object, one.origin) for one in found]
-        text = orjson.dumps({"code_objects": listings}, option=orjson.OPT_INDENT_2)
-        console.data(text.decode() + "\n")
-    else:
-        for one in found:
-            console.table(_tree(one))
-    for notice in (notice for content in contents for notice in content.notices):
+    """Show the kernels in FILES: which are annotated, their markers, their code and what they use.
+
+    Of two files, show what differs.
+    """
+    check_forms(as_json=json, as_markdown=markdown)
+    if fail_on and len(files) != 2:
+        raise UsageError("`--fail-on` compares two files", fix="give the old and the new build")
+    assumptions = Assumptions(workgroup_size, dynamic_lds)
+    read = [_read(path, assumptions, is_pair=len(files) == 2) for path in files]
+    if len(files) == 1 and read[0].refusal:
+        raise read[0].refusal
+    comparison = _compare(read)
+    blocks = _blocks(read, comparison)
+    listings = [list_inspected(one, file.measured) for file in read for one in file.inspected]
+    document: dict[str, Any] = {"code_objects": listings}
+    if comparison:
+        document["comparison"] = list_comparison(comparison)
+    write_result(blocks, document, as_json=json, as_markdown=markdown)
+    _finish(read)
+    if fail_on:
+        _fail_on_occupancy(comparison, files)
+
+
+def _read(path: Path, assumptions: Assumptions, *, is_pair: bool) -> _File:
+    """Read a file and inspect what is in it; one that cannot be read hides nothing of others."""
+    file = _File(path)
+    try:
+        content = read_file(path)
+    except KtraceError as error:
+        file.refusal = error
+        file.errors.append(error)
+        return file
+    file.notices += content.notices
+    if content.recording:
+        recorded = read_recorded(content.recording)
+        file.measured = recorded.measured
+        file.notices += [f"{path}: {sentence}" for sentence in recorded.notices]
+        assumptions = replace(assumptions, launch_by_kernel=recorded.launches)
+    inspect_one = inspect_all if is_pair else inspect_annotated
+    file.found = content.found
+    file.inspected = [inspect_one(found, assumptions) for found in content.found]
+    file.errors += content.problems
+    file.errors += [error for found in content.found for error in _damage(found)]
+    return file
+
+
+def _compare(read: Sequence[_File]) -> Comparison | None:
+    """Compare two files that have kernels in common."""
+    if len(read) != 2:
+        return None
+    found = compare(read[0].inspected, read[1].inspected)
+    return found if found.kernels else None
+
+
+def _blocks(read: Sequence[_File], comparison: Comparison | None) -> list[Block]:
+    if comparison:
+        names = str(read[0].path), str(read[1].path)
+        return list(report_comparison(comparison, names))
+    return [
+        block
+        for file in read
+        for one in file.inspected
+        for block in report_code_object(one, file.measured)
+    ]
+
+
+def _finish(read: Sequence[_File]) -> None:
+    """Tell what is missing or damaged, and fail if something could not be read."""
+    for notice in (notice for file in read for notice in file.notices):
         console.warn(notice)
-    has_kernels = any(one.code_object.kernels for one in found)
-    if has_kernels and not any(_may_be_annotated(one.code_object) for one in found):
+    for failure in (one.failure for file in read for one in file.inspected if one.failure):
+        console.warn(f"{failure.what}: {failure.why}; try: {failure.fix}")
+    found = [one.code_object for file in read for one in file.found]
+    if any(one.kernels for one in found) and not any(map(_may_be_annotated, found)):
         console.say(_NOTHING_ANNOTATED)
-    errors += [problem for content in contents for problem in content.problems]
-    errors += [error for one in found for error in _damage(one)]
+    errors = [error for file in read for error in file.errors]
     for error in errors:
         console.error(error)
     if errors:
         raise typer.Exit(ExitStatus.FAILED)
 
 
-def _read(files: Sequence[Path]) -> tuple[list[FileCodeObjects], list[KtraceError]]:
-    """Read all files; one that cannot be read hides nothing of the others."""
-    contents: list[FileCodeObjects] = []
-    errors: list[KtraceError] = []
-    for path in files:
-        content = _read_one(path)
-        if isinstance(content, FileCodeObjects):
-            contents.append(content)
-        elif len(files) == 1:
-            raise content
-        else:
-            errors.append(content)
-    return contents, errors
-
-
-def _read_one(path: Path) -> FileCodeObjects | KtraceError:
-    try:
-        return read_file(path)
-    except KtraceError as error:
-        return error
+def _fail_on_occupancy(comparison: Comparison | None, files: Sequence[Path]) -> None:
+    if comparison is None or all(one.waves_per_simd is None for one in comparison.kernels):
+        raise KtraceError(
+            f"cannot compare the occupancy of {files[0]} and {files[1]}",
+            why="they have no kernel in common for a target whose rules are known",
+            fix="give two builds of the same kernels, for the same target",
+            status=ExitStatus.NOT_COMPARABLE,
+        )
+    if any(one.has_lower_occupancy for one in comparison.kernels):
+        raise typer.Exit(ExitStatus.REGRESSED)
 
 
 def _damage(found: FoundCodeObject) -> list[CodeObjectError]:
@@ -90,83 +197,4 @@ def _damage(found: FoundCodeObject) -> list[CodeObjectError]:
 def _may_be_annotated(code_object: CodeObject) -> bool:
     # Before linking, notes tell of markers but not of the kernels that they are in.
     is_unlinked = not code_object.is_loadable and bool(code_object.events)
-    return is_unlinked or bool(_annotated(code_object))
-
-
-def _annotated(code_object: CodeObject) -> list[Kernel]:
-    return [kernel for kernel in code_object.kernels if kernel.is_annotated]
-
-
-def _tree(found: FoundCodeObject) -> Tree:
-    code_object = found.code_object
-    annotated = _annotated(code_object)
-    tree = Tree(Text(found.origin, style="bold"))
-    total = len(code_object.kernels)
-    plural = "" if total == 1 else "s"
-    tree.add(Text(f"{code_object.target}: {total} kernel{plural}, {len(annotated)} annotated"))
-    for warning in code_object.warnings:
-        tree.add(Text(f"note: {warning}"))
-    for kernel in annotated:
-        _add_annotated(tree, code_object, kernel)
-    if code_object.events_in_functions and annotated:
-        branch = tree.add(Text("in functions that kernels call"))
-        branch.add(_event_table(code_object.events_in_functions))
-    for edge in code_object.edges:
-        tree.add(Text(f"edge: {edge.source} -> {edge.destination}"))
-    others = [kernel for kernel in code_object.kernels if not kernel.is_annotated]
-    if others:
-        tree.add(Text("not annotated")).add(_kernel_table(others))
-    return tree
-
-
-def _add_annotated(tree: Tree, code_object: CodeObject, kernel: Kernel) -> None:
-    name = shorten(display_name(kernel.name), _NAME_WIDTH)
-    branch = tree.add(Text.assemble((name, "bold"), ": annotated"))
-    annotation = kernel.annotation
-    if annotation is not None and annotation.trace_argument is not None:
-        argument = annotation.trace_argument
-        total = sum(one.is_explicit for one in kernel.arguments)
-        place = f"argument {argument.index + 1} of {total} (offset {argument.offset})"
-        branch.add(Text(f"trace argument: {place}"))
-    elif annotation is not None:
-        branch.add(Text.assemble(("cannot be traced: ", "red"), annotation.refusal))
-    branch.add(Text(_resources(kernel.resources)))
-    events = code_object.events_in(kernel)
-    if events:
-        branch.add(_event_table(events))
-    else:
-        branch.add(Text("no markers: only the time of whole waves is recorded"))
-
-
-def _resources(resources: Resources) -> str:
-    spills = f"{resources.sgpr_spills} SGPR and {resources.vgpr_spills} VGPR spills"
-    return (
-        f"{resources.vgprs} VGPRs ({resources.agprs} AGPRs), {resources.sgprs} SGPRs, {spills}, "
-        f"{format_bytes(resources.lds_bytes)} LDS, "
-        f"{format_bytes(resources.scratch_bytes)} scratch per lane, "
-        f"up to {resources.max_workgroup_size} work-items per workgroup"
-    )
-
-
-def _event_table(events: Sequence[Event]) -> Table:
-    table = Table("event", "kind", "lane", "source", "places", box=None, pad_edge=False)
-    for event in events:
-        source = f"{event.file}:{event.line}"
-        places = str(len(event.pcs))
-        row = (event.name, kind_name(event), event.lane or "-", source, places)
-        table.add_row(*(Text(cell) for cell in row))
-    return table
-
-
-def _kernel_table(kernels: Sequence[Kernel]) -> Table:
-    table = Table("kernel", "VGPRs", "SGPRs", "LDS", "scratch", box=None, pad_edge=False)
-    for kernel in kernels:
-        resources = kernel.resources
-        table.add_row(
-            Text(shorten(display_name(kernel.name), _NAME_WIDTH)),
-            str(resources.vgprs),
-            str(resources.sgprs),
-            format_bytes(resources.lds_bytes),
-            format_bytes(resources.scratch_bytes),
-        )
-    return table
+    return is_unlinked or any(kernel.is_annotated for kernel in code_object.kernels)

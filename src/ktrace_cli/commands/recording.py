@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from ktrace_cli import console
-from ktrace_cli.commands.sources import load_buffer
+from ktrace_cli.commands.sources import OPTIONS_OF_BUFFERS, load_buffer
 from ktrace_cli.errors import ExitStatus, KtraceError, TraceFileError
-from ktrace_cli.foreign.source import Source
+from ktrace_cli.foreign.flydsl.recorded import build_recorded, holds_flydsl
+from ktrace_cli.foreign.source import Source, Tool
 from ktrace_cli.launch.environment import DEFAULT_FOLDER
 from ktrace_cli.model import Device, Timeline
 from ktrace_cli.progress import part_of
@@ -68,7 +69,8 @@ def load_timeline(path: Path, source: Source | None = None) -> Timeline:
 
 def load_recording(path: Path, source: Source | None = None) -> tuple[Recording, Timeline]:
     """Do as load_timeline, and return the records as well, of which a buffer has none."""
-    recording, timeline = load_buffer(path, source or Source()) or _read_own(path)
+    source = source or Source()
+    recording, timeline = load_buffer(path, source) or _read_own(path, source)
     for sentence in timeline.losses.sentences():
         console.warn(f"{path}: {sentence}")
     for loss in recording.losses:
@@ -92,10 +94,28 @@ def load_recording(path: Path, source: Source | None = None) -> tuple[Recording,
     return recording, timeline
 
 
-def _read_own(path: Path) -> tuple[Recording, Timeline]:
+def _read_own(path: Path, source: Source) -> tuple[Recording, Timeline]:
+    notes: tuple[str, ...] = ()
     with console.progress(f"reading {path.name}") as advance:
         recording = read_recording(path, part_of(advance, _CHECKING))
-        return recording, build_timeline(recording, part_of(advance, 1 - _CHECKING))
+        has_other = holds_flydsl(recording)
+        advance = part_of(advance, 1 - _CHECKING)
+        if has_other and (not recording.dispatches or source.tool is Tool.FLYDSL):
+            timeline, notes = build_recorded(recording, advance)
+            has_other = False
+        else:
+            timeline = build_timeline(recording, advance)
+            if source.tool is Tool.FLYDSL:
+                notes = (OPTIONS_OF_BUFFERS,)
+    for note in notes:
+        console.say(f"{path} {note}" if note is OPTIONS_OF_BUFFERS else f"{path}: {note}")
+    if has_other:
+        launches = counted(len(recording.foreign.launches), "launch", "launches")
+        console.warn(
+            f"{path}: {launches} that FlyDSL traced are not shown beside those of annotated"
+            " kernels: `--from flydsl` shows them"
+        )
+    return recording, timeline
 
 
 def _say_without_arrows(timeline: Timeline) -> None:

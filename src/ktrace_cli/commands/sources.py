@@ -11,12 +11,23 @@ import typer
 from ktrace_cli import console
 from ktrace_cli.errors import UsageError
 from ktrace_cli.foreign.shape import Shape, parse_shape
-from ktrace_cli.foreign.source import Source, Tool, find_tool, is_recording, read_foreign
+from ktrace_cli.foreign.source import (
+    TRACES,
+    Source,
+    Tool,
+    find_tool,
+    is_recording,
+    read_foreign,
+)
 from ktrace_cli.model import Timeline
 from ktrace_cli.trace_file.recording import Recording, empty_recording
 
 _PANEL = "Buffers of other in-kernel tracers"
 _TOOLS = ", ".join(tool.value for tool in Tool)
+
+OPTIONS_OF_BUFFERS = (
+    "is a recording of ktrace: `--from TOOL`, `--names` and `--shape` are about other files"
+)
 
 ToolOption = Annotated[
     Tool | None,
@@ -25,8 +36,9 @@ ToolOption = Annotated[
         metavar="TOOL",
         show_default=False,
         rich_help_panel=_PANEL,
-        help=f"Files that are no recordings hold the buffer of this tool: {_TOOLS}. Without it:"
-        " as their bytes tell.",
+        help="Files that are no recordings hold the buffer of this tool (flydsl, quack, tileops),"
+        " or are traces that an in-kernel tracer wrote (chrome: JSON; pftrace: Perfetto). Without"
+        " it: as their bytes tell.",
     ),
 ]
 NamesOption = Annotated[
@@ -49,7 +61,7 @@ ShapeOption = Annotated[
         rich_help_panel=_PANEL,
         help="What the bytes do not tell: blocks=132,warps=8,capacity=4096 (QuACK);"
         " blocks=, groups=, capacity=, clock=1.755GHz (TileOPs); bytes=64M, of the whole buffer"
-        " (FlyDSL).",
+        " (FlyDSL); clock= (Proton's traces); warps= (MORI-VIZ's).",
     ),
 ]
 
@@ -102,11 +114,8 @@ def load_buffer(path: Path, source: Source) -> tuple[Recording, Timeline] | None
     """
     tool = find_tool(path, source)
     if tool is None:
-        if source.is_told and is_recording(path):
-            console.say(
-                f"{path} is a recording of ktrace: `--from TOOL`, `--names` and `--shape`"
-                " are about other files"
-            )
+        if source.is_told and source.tool is not Tool.FLYDSL and is_recording(path):
+            console.say(f"{path} {OPTIONS_OF_BUFFERS}")
         return None
     with console.progress(f"reading {path.name}") as advance:
         found = read_foreign(path, tool, source, advance)
@@ -118,3 +127,9 @@ def load_buffer(path: Path, source: Source) -> tuple[Recording, Timeline] | None
 def is_buffer(path: Path, source: Source) -> bool:
     """Tell whether a file is another tool's buffer."""
     return find_tool(path, source) is not None
+
+
+def is_merged_as_buffer(path: Path, source: Source) -> bool:
+    """Tell whether `merge` shows a file's waves: a trace is shown as it is, if nobody asks."""
+    tool = find_tool(path, source)
+    return tool is not None and (tool not in TRACES or source.tool is not None)

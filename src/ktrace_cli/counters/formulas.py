@@ -106,7 +106,7 @@ def _common(prefix: str) -> tuple[Metric, ...]:
             (Formula(f"{read}_DRAM_sum / {read}_sum", _COUNTED),),
         ),
         Metric(
-            "written_bytes", "written", Unit.BYTES,
+            "written_bytes", "bytes written", Unit.BYTES,
             (written, Formula("WRITE_SIZE * 1024", f"{SDK}: WRITE_SIZE")),
         ),
         Metric(
@@ -124,7 +124,7 @@ def _common(prefix: str) -> tuple[Metric, ...]:
 
 
 def _fetched(*formulas: Formula) -> Metric:
-    return Metric("fetched_bytes", "fetched", Unit.BYTES, formulas)
+    return Metric("fetched_bytes", "bytes fetched", Unit.BYTES, formulas)
 
 
 _FETCH_SIZE: Final = f"{SDK}: FETCH_SIZE"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,21 @@ from pathlib import Path
 import numpy as np
 
 from ktrace_cli.errors import KtraceError
+from ktrace_cli.importers.csv_table import read_header
 from ktrace_cli.importers.files import Found, Input, find_inputs
-from ktrace_cli.importers.host_trace import HostTrace
-from ktrace_cli.importers.reader import read_all_traces
-from ktrace_cli.importers.report import sentences_on_repairs
+from ktrace_cli.importers.host_trace import HostTrace, Repairs
+from ktrace_cli.importers.json_file import parse_json, read_bytes
+from ktrace_cli.importers.rocpd import read_rocpd
+from ktrace_cli.importers.rocprofv3_csv import read_rocprofv3_csv
+from ktrace_cli.importers.rocprofv3_json import ROOT, read_rocprofv3_json
 from ktrace_cli.model import Columns
+from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
 
-_KNOWN = (Input.ROCPD, Input.ROCPROFV3_JSON, Input.ROCPROFV3_CSV)
+_COLUMNS = {"Kernel_Name", "Start_Timestamp", "End_Timestamp"}
+_ENDINGS = ("kernel_trace.csv", "results.db", "results.json", "results.json.gz")
+_FIX = "trace with `ktrace discover -- PROGRAM`, or `rocprofv3 --kernel-trace -f csv -- PROGRAM`"
+_PEEK = 1 << 16
+_PID = re.compile(r"(\d+)_")
 _NUMBERS = ("VGPR_Count", "Accum_VGPR_Count", "SGPR_Count", "LDS_Block_Size", "Scratch_Size")
 _SIZES = tuple(f"{name}_Size_{axis}" for name in ("Grid", "Workgroup") for axis in "XYZ")
 _UNKNOWN = -1
@@ -71,28 +80,66 @@ def read_launches(given: Sequence[Path]) -> tuple[list[Launches], list[str], lis
     Raises:
         KtraceError: a file cannot be read, is no trace of rocprofv3's, or tells of no kernel.
     """
-    found, notes = find_inputs(given)
-    for one in found:
-        if one.kind not in _KNOWN:
-            raise _other(one)
-    traces = read_all_traces(found)
-    told, repairs = sentences_on_repairs(traces)
-    launches = _group([trace.trace for trace in traces])
+    files = [file for path in given for file in (_in_folder(path) if path.is_dir() else [path])]
+    for path in files:
+        _check(path)
+    found, notes = find_inputs(files)
+    repairs = Counter[str]()
+    traces = [trace for one in found for trace in _read(one, repairs)]
+    told = [f"{trace.path}: {note}" for trace in traces for note in trace.notes]
+    lost = [f"{trace.path}: {line}" for trace in traces for line in trace.repairs.sentences()]
+    lost += [f"{files[0]}: {line}" for line in Repairs(**repairs).sentences()]
+    launches = _group(traces)
     if not launches:
         raise KtraceError(
             f"{', '.join(map(str, given))} tells of no kernel",
-            why="it holds calls or copies only",
-            fix="trace with `rocprofv3 --kernel-trace`",
+            why="; ".join(["there is no launch with a time in it", *lost]),
+            fix=_FIX,
         )
-    return launches, notes + told, repairs
+    return launches, notes + told, lost
 
 
-def _other(one: Found) -> KtraceError:
-    return KtraceError(
-        f"{one.paths[0]} is no kernel trace of rocprofv3",
-        why=f"it is a {one.kind.value}; wanted is a kernel_trace.csv, results.json or results.db",
-        fix="trace with `rocprofv3 --kernel-trace -f csv -- PROGRAM`",
+def _in_folder(folder: Path) -> list[Path]:
+    for ending in _ENDINGS:
+        if found := sorted(folder.rglob(f"*{ending}")):
+            return found
+    raise KtraceError(
+        f"no kernel trace in {folder}",
+        why=f"none of its files ends in {', '.join(_ENDINGS)}",
+        fix=_FIX,
     )
+
+
+def _check(path: Path) -> None:
+    """Refuse what is no kernel trace of rocprofv3."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_PEEK)
+        if identify(head[:HEAD_SIZE]) is FileKind.GZIP:
+            head = read_bytes(path)[:_PEEK]
+    except OSError as problem:
+        why = problem.strerror or str(problem)
+        raise KtraceError(f"cannot read {path}", why=why, fix="check the path") from problem
+    kind = identify(head[:HEAD_SIZE])
+    columns = set(read_header(path)) if path.suffix == ".csv" else set()
+    is_table = columns >= _COLUMNS and "Counter_Name" not in columns
+    if not (kind is FileKind.SQLITE or is_table or f'"{ROOT}"'.encode() in head):
+        raise KtraceError(
+            f"{path} is no kernel trace of rocprofv3",
+            why=f"it is {'a table of something else' if path.suffix == '.csv' else kind.value};"
+            " wanted is a kernel_trace.csv, results.json or results.db",
+            fix=_FIX,
+        )
+
+
+def _read(found: Found, repairs: Counter[str]) -> list[HostTrace]:
+    path = found.paths[0]
+    if found.kind is Input.ROCPROFV3_CSV:
+        named = _PID.match(path.name)
+        return [read_rocprofv3_csv(found.paths, pid=int(named[1]) if named else 0)]
+    if found.kind is Input.ROCPD:
+        return [read_rocpd(path)]
+    return read_rocprofv3_json(parse_json(read_bytes(path), path, repairs), path)
 
 
 def _group(traces: Sequence[HostTrace]) -> list[Launches]:

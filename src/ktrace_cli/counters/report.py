@@ -50,7 +50,9 @@ def _kernel(result: KernelResult) -> list[Block]:
 
 
 def _launches(kernel: KernelCounters) -> str:
-    shape = f", grid {kernel.grid:,} x {kernel.workgroup:,} work-items" if kernel.grid else ""
+    shape = (
+        f", {kernel.grid:,} work-items in workgroups of {kernel.workgroup:,}" if kernel.grid else ""
+    )
     passes = counted(kernel.passes, "run of a process", "runs of processes")
     return f"{counted(kernel.dispatches, 'dispatch', 'dispatches')} in {passes}{shape}"
 
@@ -121,7 +123,7 @@ def _sentences(result: KernelResult) -> list[str]:
         if figure.undefined:
             dispatches = counted(figure.undefined, "dispatch", "dispatches")
             said.append(f"{figure.metric.title}: {dispatches} without a value, left out")
-    said += [f"no {one.metric.title}: {one.why}" for one in kernel.missing]
+    said += [f"not known: {one.metric.title}, as {one.why}" for one in kernel.missing]
     if kernel.zero:
         said.append(
             f"0 in every dispatch: {', '.join(kernel.zero)}: there was nothing to count, or"

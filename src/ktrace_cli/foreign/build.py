@@ -15,6 +15,7 @@ from ktrace_cli.model import (
     Columns,
     Edge,
     Event,
+    Flags,
     Kernel,
     Losses,
     Timeline,
@@ -24,6 +25,7 @@ from ktrace_cli.timeline import native
 from ktrace_cli.timeline.batch import workgroups_of
 from ktrace_cli.timeline.clock import ClockMap
 from ktrace_cli.timeline.headers import Headers
+from ktrace_cli.timeline.host_clock import HostClock
 from ktrace_cli.timeline.join import keep_used, set_wave_times
 from ktrace_cli.timeline.losses import count_waves
 from ktrace_cli.timeline.names import Names
@@ -53,6 +55,7 @@ def build_foreign(found: Found, advance: Advance = unwatched) -> Timeline:
     waves = looked.waves
     clock = _clock(found, waves, order)
     _set_times(waves, dispatches, clock)
+    _tell_launches(found, dispatches, launches)
     events, event_place = keep_used(names.events, looked.is_used, waves)
     decoder.reader.arrange(event_place[:-1], looked.lane_place)
     parts = Parts(decoder, clock, looked.counts, events, names.edges, dispatches, waves)
@@ -65,7 +68,7 @@ def build_foreign(found: Found, advance: Advance = unwatched) -> Timeline:
             pass_done(len(part.wave_rows) / len(waves))
     losses.update(count_waves(waves))
     return Timeline(
-        process=None,
+        process=found.process,
         devices=(found.device,),
         kernels=names.kernels,
         events=events,
@@ -130,6 +133,8 @@ def _clock(found: Found, waves: Columns, order: Ints) -> ClockMap:
             slope=lines.slope[order],
             fits=(),
         )
+    if found.host is not None:
+        return _host_clock(found.host, has_clock)
     first = int(waves["begin_ticks"].min(initial=_LATE, where=has_clock)) if has_clock.any() else 0
     return ClockMap(
         clock_of_wave=np.where(has_clock, 0, -1),
@@ -137,6 +142,21 @@ def _clock(found: Found, waves: Columns, order: Ints) -> ClockMap:
         ticks=np.array([first]),
         ns=np.array([round(first * found.tick_ns)]),
         slope=np.array([found.tick_ns]),
+        fits=(),
+    )
+
+
+def _host_clock(host: HostClock, has_clock: Flags) -> ClockMap:
+    """Return a piece of the clock between each two samples."""
+    ticks, ns = np.diff(host.ticks), np.diff(host.host_ns)
+    slopes = ns / ticks if len(ticks) else np.array([1e9 / host.hz])
+    pieces = len(slopes)
+    return ClockMap(
+        clock_of_wave=np.where(has_clock, 0, -1),
+        first_piece=np.array([0, pieces]),
+        ticks=host.ticks[:pieces],
+        ns=host.host_ns[:pieces],
+        slope=slopes,
         fits=(),
     )
 
@@ -169,6 +189,22 @@ def _set_times(waves: Columns, dispatches: Columns, clock: ClockMap) -> None:
     )
     for name in ("begin_ns", "end_ns"):
         waves[name][~has_clock] = dispatches["begin_ns"][waves["dispatch"][~has_clock]]
+
+
+def _tell_launches(found: Found, dispatches: Columns, launches: Ints) -> None:
+    """Set what a recording tells of launches."""
+    if found.launches.records is None:
+        return
+    is_told = np.array([bool(found.launches.kernels[launch]) for launch in launches], np.bool_)
+    records = found.launches.records[launches]
+    names = ("launch", "device", "stream", "grid", "block", "shared_bytes", "expected")
+    for name in names:
+        dispatches[name][is_told] = records[name][is_told]
+    dispatches["thread"][is_told] = records["thread_id"][is_told]
+    if found.host is not None:
+        for name in ("launched_ns", "completed_ns"):
+            has_time = is_told & (records[name] > 0)
+            dispatches[name][has_time] = records[name][has_time]
 
 
 def _record() -> DispatchRecord:

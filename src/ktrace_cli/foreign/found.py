@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from ktrace_cli.foreign.events import EventReader
 from ktrace_cli.foreign.naming import Naming
-from ktrace_cli.model import ClockFit, Columns, Device
+from ktrace_cli.model import ClockFit, Columns, Device, Process
+from ktrace_cli.timeline.host_clock import HostClock
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.mapping import Bytes
@@ -32,6 +33,10 @@ class Launches:
     """Of each launch."""
     launched: int = 0
     """How many launches there were, with or without waves; 0: not known."""
+    kernels: tuple[str, ...] = ()
+    """Of each launch, where a recording tells; "" where it does not. Empty: of none."""
+    records: Columns | None = None
+    """layout.DISPATCH of each launch, as far as `kernels` names one."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +71,6 @@ class Found:
     base: TimeBase = field(default_factory=lambda: TimeBase("a clock of its own"))
     losses: Counter[str] = field(default_factory=Counter)
     data: Bytes = b""
+    host: HostClock | None = None
+    """What ties the clock to the host's; None: nothing does."""
+    process: Process | None = None

@@ -16,7 +16,8 @@ from ktrace_cli.foreign.quack.find import find_quack
 from ktrace_cli.foreign.quack.slots import is_quack
 from ktrace_cli.foreign.shape import Shape
 from ktrace_cli.foreign.side_car import SideCar
-from ktrace_cli.foreign.tileops import find_tileops, is_tileops
+from ktrace_cli.foreign.tileops.find import find_tileops
+from ktrace_cli.foreign.tileops.slots import is_tileops
 from ktrace_cli.foreign.traces.find import find_trace
 from ktrace_cli.foreign.traces.writers import find_writer, is_chrome, peek
 from ktrace_cli.model import Timeline
@@ -83,8 +84,10 @@ def find_tool(path: Path, source: Source) -> Tool | None:
     head, tail = peek(path)
     if find_writer(head, tail) is not None:
         return Tool.CHROME if is_chrome(head) else Tool.PFTRACE
-    if kind not in _POSSIBLE:
-        return None
+    return _find_buffer(path, source) if kind in _POSSIBLE else None
+
+
+def _find_buffer(path: Path, source: Source) -> Tool | None:
     try:
         buffer = read_buffer(path)
     except KtraceError:  # numpy's, but not to be read

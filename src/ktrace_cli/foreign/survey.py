@@ -68,7 +68,9 @@ def survey(found: Found, advance: Advance) -> Survey:
         advance((rows.stop - rows.start) / len(waves))
     kinds[kinds == Kind.LONG_BEGIN] = Kind.RANGE
     kind_by_id = {number: int(kinds[number]) or int(Kind.PUSH) for number in found.naming.names}
-    return Survey(waves, words, kind_by_id, losses, *_tell_kernels(found.naming, ids))
+    return Survey(
+        waves, words, kind_by_id, losses, *_tell_kernels(found.naming, found.launches.kernels, ids)
+    )
 
 
 def _note_ids(ids: list[set[int]], batch: EventBatch, launch: Ints) -> None:
@@ -79,7 +81,9 @@ def _note_ids(ids: list[set[int]], batch: EventBatch, launch: Ints) -> None:
         ids[pair >> 32].add(pair & 0xFFFFFFFF)
 
 
-def _tell_kernels(naming: Naming, ids: list[set[int]]) -> tuple[tuple[str, ...], Ints]:
+def _tell_kernels(
+    naming: Naming, told: tuple[str, ...], ids: list[set[int]]
+) -> tuple[tuple[str, ...], Ints]:
     """Return the names of all kernels, and which of them each launch is of.
 
     A launch is of the kernel that has all of its events. As a kernel that was compiled later may
@@ -91,6 +95,7 @@ def _tell_kernels(naming: Naming, ids: list[set[int]]) -> tuple[tuple[str, ...],
         fitting = [(len(known), name) for name, known in naming.kernels if own and own <= known]
         names = {name for size, name in fitting if size == min(fitting)[0]}
         name = names.pop() if len(names) == 1 else naming.kernel
+        name = (told[launch] if told else "") or name
         of_launch[launch] = rows.setdefault(name, len(rows))
     return tuple(rows) or (naming.kernel,), of_launch
 

@@ -60,6 +60,8 @@ class Rows:
     is_mark: list[bool] = field(default_factory=list)
     arguments: dict[str, tuple[list[int], list[Any]]] = field(default_factory=dict)
     """By name: rows, values."""
+    wanted: frozenset[str] | None = None
+    """Names of arguments that are kept; None: all."""
 
     def add(self, event: Event, begin: int, length: int, *, is_mark: bool) -> int:
         """Add one; returns its row."""
@@ -77,8 +79,9 @@ class Rows:
     def tell(self, row: int, arguments: object) -> None:
         """Keep what is told about a row."""
         if isinstance(arguments, Mapping):
+            wanted = self.wanted
             for name, value in arguments.items():
-                if value is not None:
+                if value is not None and (wanted is None or name in wanted):
                     rows, values = self.arguments.setdefault(str(name), ([], []))
                     rows.append(row)
                     values.append(value)
@@ -117,9 +120,17 @@ class Sorted:
             self.unclosed += rows
 
 
-def sort_events(events: Iterable[Any], repairs: Counter[str]) -> Sorted:
-    """Sort events; what is none, or is of a kind that is not shown, is counted."""
-    result = Sorted()
+def sort_events(
+    events: Iterable[Any], repairs: Counter[str], wanted: frozenset[str] | None = None
+) -> Sorted:
+    """Sort events; what is none, or is of a kind that is not shown, is counted.
+
+    Args:
+        events: in the order of the file.
+        repairs: counts.
+        wanted: names of arguments to keep; None: all.
+    """
+    result = Sorted(Rows(wanted=wanted))
     for event in events:
         if not isinstance(event, Mapping) or not isinstance(event.get("ph"), str):
             # Some writers end their list with an empty object.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable
+from functools import partial
 
 from ktrace_cli.errors import CodeObjectError
 from ktrace_cli.kernel_code.llvm_library import PACKAGE, disassemble_with_library, libraries
@@ -27,12 +29,17 @@ def disassemble(image: bytes | memoryview, target: str, origin: str) -> MachineC
     Raises:
         CodeObjectError: no disassembler is at hand, or none knows the target.
     """
-    failures = []
     processor = processor_of(target)
-    for attempt in _attempts(image, processor):
-        if isinstance(attempt, MachineCode):
-            return attempt
-        failures.append(attempt)
+    readers = [partial(run_objdump, objdump, image) for objdump in objdumps()]
+    if not os.environ.get(VARIABLE):
+        found = libraries()
+        readers += [partial(disassemble_with_library, one, image, processor) for one in found]
+    failures = []
+    for reader in readers:
+        read = _attempt(reader)
+        if isinstance(read, MachineCode):
+            return read
+        failures.append(read)
     raise CodeObjectError(
         f"cannot disassemble {origin}",
         why=_why(failures, processor),
@@ -41,21 +48,15 @@ def disassemble(image: bytes | memoryview, target: str, origin: str) -> MachineC
     )
 
 
+def _attempt(reader: Callable[[], MachineCode]) -> MachineCode | str:
+    """Return the code, or why it cannot be read."""
+    try:
+        return reader()
+    except UnusableDisassemblerError as problem:
+        return str(problem)
+
+
 def _why(failures: list[str], processor: str) -> str:
     if not failures:
         return "no disassembler for AMD GPUs is installed"
     return f"no disassembler here reads {processor}: {'; '.join(failures)}"
-
-
-def _attempts(image: bytes | memoryview, processor: str) -> Iterator[MachineCode | str]:
-    """Yield the code as soon as one can read it; before that, why others could not."""
-    for objdump in objdumps():
-        try:
-            yield run_objdump(objdump, image)
-        except UnusableDisassemblerError as problem:
-            yield str(problem)
-    for library in libraries():
-        try:
-            yield disassemble_with_library(library, image, processor)
-        except UnusableDisassemblerError as problem:
-            yield str(problem)

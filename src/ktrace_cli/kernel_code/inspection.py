@@ -156,7 +156,7 @@ def _cost(code: MachineCode, marker: Marker) -> MarkerCost:
 def _notices(kernel: Kernel, own: list[Instruction], phases: PhaseMap) -> list[str]:
     if kernel.code is None or not own:
         return ["its code is not in this file, or was not disassembled"]
-    notices = []
+    notices: list[str] = []
     if not kernel.is_annotated:
         return notices
     ambiguous = sum(place.is_ambiguous for place in phases.place_by_address.values())
@@ -172,7 +172,7 @@ def _notices(kernel: Kernel, own: list[Instruction], phases: PhaseMap) -> list[s
     if phases.unrecognized:
         names = ", ".join(phases.unrecognized)
         notices.append(
-            f"the markers of {names} were not recognized: they begin at their notes, their ends are "
-            "not known, and their instructions count as the kernel's"
+            f"the markers of {names} were not recognized: they begin at their notes, their ends "
+            "are not known, and their instructions count as the kernel's"
         )
     return notices

@@ -1,4 +1,4 @@
-"""The one table of instruction classes: which unit an AMDGPU instruction keeps busy, or waits for."""
+"""The one table of instruction classes: which unit an instruction keeps busy, or waits for."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ _BY_PREFIX: Final = (
 _VECTOR_MEMORY: Final = (
     "buffer_", "tbuffer_", "global_", "flat_", "scratch_", "image_", "cluster_", "tensor_",
 )  # fmt: skip
-# Where one of them stands in a mnemonic; atomics first, for there is global_atomic_…_load no more.
+# What a mnemonic of vector memory has in it.
 _BY_ACCESS: Final = (
     (("_atomic",), InstructionClass.VMEM_ATOMIC),
     (("_store", "_save"), InstructionClass.VMEM_STORE),
@@ -126,7 +126,7 @@ def classify(text: str) -> InstructionClass:
 
 
 def waited_counters(text: str) -> tuple[str, ...]:
-    """Return the counters that a wait names, in their order: ("vmcnt", "lgkmcnt"); () for others."""
+    """Return the counters that a wait names, ("vmcnt", "lgkmcnt"); () for others."""
     mnemonic, _, operands = text.strip().lower().partition(" ")
     if mnemonic == "s_waitcnt":
         operands = operands.partition("//")[0].strip()
@@ -142,8 +142,9 @@ def waited_counters(text: str) -> tuple[str, ...]:
 def _counters_of_number(number: int) -> tuple[str, ...]:
     """Read the immediate of gfx9's s_waitcnt; a counter at its maximum is not waited for."""
     vector = number & 0xF | number >> 10 & 0x30
-    counts = (("vmcnt", vector, 0x3F), ("expcnt", number >> 4 & 7, 7), ("lgkmcnt", number >> 8 & 15, 15))
-    return tuple(name for name, count, none in counts if count < none)
+    export, local = number >> 4 & 7, number >> 8 & 15
+    counts = (("vmcnt", vector, 63), ("expcnt", export, 7), ("lgkmcnt", local, 15))
+    return tuple(name for name, count, most in counts if count < most)
 
 
 def _wait_class(counters: tuple[str, ...]) -> InstructionClass:

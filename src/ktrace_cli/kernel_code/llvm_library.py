@@ -1,4 +1,4 @@
-"""Disassembles with LLVM's own library, through its C interface, which `rocm-llvm-python` carries."""
+"""Disassembles through the C interface of the LLVM library that `rocm-llvm-python` carries."""
 
 from __future__ import annotations
 

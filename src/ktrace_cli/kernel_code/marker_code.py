@@ -1,8 +1,9 @@
 """Finds the instructions that markers consist of, and what each marker does.
 
-A marker of ktrace's device API is one block: it compares EXEC with the lanes of the wave and
-branches to a slow path, which begins by asking whether the wave is recorded at all. Both
-comparisons name the same register, and the second branch tells where the block ends.
+A marker is one block: it asks whether it may write at once, and branches to a slow path if not,
+which begins by asking whether the wave is recorded at all. The device API compares EXEC with the
+lanes of the wave, annotations in Python the size of its region with 0. In either case both
+questions name the same register, and the second branch tells where the block ends.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ _ID_MASK: Final = 0x03FF_FFFF
 _LONGEST: Final = 80
 _LOOK_BACK: Final = 96
 
-_CHECK: Final = re.compile(r"^s_cmp_lg_u64 exec, (s\[\d+:\d+\])$")
+# The question of each kind of block, and that of its slow path.
+_CHECKS: Final = (
+    (re.compile(r"^s_cmp_lg_u64 exec, (s\[\d+:\d+\])$"), "s_cmp_eq_u64 {}, 0"),
+    (re.compile(r"^s_cmp_le_i32 (s\d+), 0$"), "s_cmp_eq_u32 {}, 0"),
+)
 _REF_CHECK: Final = re.compile(r"^s_cmp_eq_u32 (s\d+|vcc_lo|vcc_hi|ttmp\d+), 0$")
 _SET_TAG: Final = re.compile(r"^(?:s_mov_b32|v_readfirstlane_b32) vcc_hi, (\S+)$")
+_STORES: Final = ("s_buffer_store", "s_store")
 _OR_SPAN: Final = re.compile(r"^s_or_b32 vcc_hi, vcc_hi, (0x[0-9a-f]+)$")
 _OR: Final = re.compile(r"^[sv]_or_b32(?:_e32|_e64)? (\w+), (\S+), (\S+)$")
 
@@ -62,13 +68,13 @@ def find_marker_blocks(code: MachineCode, inside: range) -> list[MarkerBlock]:
 
 def _main_block(code: MachineCode, index: int) -> MarkerBlock | None:
     lines = code.instructions
-    check = _CHECK.match(lines[index].text)
-    if not check or lines[index + 1].mnemonic != "s_cbranch_scc1":
+    wanted = _question_of_slow_path(lines[index].text)
+    if not wanted or lines[index + 1].mnemonic != "s_cbranch_scc1":
         return None
     slow_begin = code.index_by_address.get(branch_target(lines[index + 1]) or 0)
     if slow_begin is None or slow_begin + 1 >= len(lines):
         return None
-    if lines[slow_begin].text != f"s_cmp_eq_u64 {check[1]}, 0":
+    if lines[slow_begin].text != wanted:
         return None
     end = code.index_by_address.get(branch_target(lines[slow_begin + 1]) or 0)
     if end is None or not index + 2 < end <= index + _LONGEST:
@@ -77,6 +83,14 @@ def _main_block(code: MachineCode, index: int) -> MarkerBlock | None:
     slow = frozenset(_walk(code, slow_begin, end)) - set(fast)
     kind, event_id = _meaning(code, fast, slow)
     return MarkerBlock(index, end, slow, kind, event_id)
+
+
+def _question_of_slow_path(question: str) -> str:
+    for check, wanted in _CHECKS:
+        found = check.match(question)
+        if found:
+            return wanted.format(found[1])
+    return ""
 
 
 def _side_block(code: MachineCode, index: int) -> MarkerBlock | None:
@@ -116,14 +130,15 @@ def _meaning(code: MachineCode, fast: range, slow: frozenset[int]) -> tuple[int,
         span = _OR_SPAN.match(line.text)
         if span and int(span[1], 16) & SPAN:
             return Kind.LONG_END, int(span[1], 16) >> _SPAN_ID_SHIFT & 0x7FF
-    if not any(line.mnemonic.startswith("s_buffer_store") for line in lines):
+    if not any(line.mnemonic.startswith(_STORES) for line in lines):
         others = (code.instructions[index] for index in sorted(slow))
         tag = next(_constants(others), 0)
         return Kind.RANGE, tag & _ID_MASK
-    tag = next(_constants(lines), 0)
-    if not tag:
+    # A payload's words come first, each with a tag of its own.
+    tags = list(_constants(lines))
+    if not tags:
         return _meaning_of_register(code, fast)
-    return tag >> _KIND_SHIFT & 0xF, tag & _ID_MASK
+    return tags[-1] >> _KIND_SHIFT & 0xF, tags[-1] & _ID_MASK
 
 
 def _constants(lines: Iterable[Instruction]) -> Iterator[int]:

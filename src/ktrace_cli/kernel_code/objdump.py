@@ -20,7 +20,9 @@ _OLDEST: Final = 12
 _TIMEOUT_S: Final = 300
 
 # `	s_nop 0      // 000000001EB4: BF800000 <where a branch goes>`
-_CODE: Final = re.compile(r"^\s+(\S.*?)\s*// ([0-9A-Fa-f]{8,16}):((?: [0-9A-Fa-f]{8})+)(?: +<.*>)?\s*$")
+_CODE: Final = re.compile(
+    r"^\s+(\S.*?)\s*// ([0-9A-Fa-f]{8,16}):((?: [0-9A-Fa-f]{8})+)(?: +<.*>)?\s*$"
+)
 _LABEL: Final = re.compile(r"^[0-9a-f]{8,16} <(.*)>:$")
 _LINE: Final = re.compile(r"^; (.+?):(\d+)(?::\d+)?(?: \(discriminator \d+\))?$")
 _FUNCTION: Final = re.compile(r"^; (.+)\(\):$")

@@ -131,7 +131,9 @@ def map_phases(code: MachineCode, code_object: CodeObject, kernel: Kernel) -> Ph
         {address[i]: name for i, name in owners.items()},
         frozenset(address[i] for block in flow.blocks.values() for i in block.slow),
         flow.markers(),
-        tuple(a for one in code.within(inside) if code.index_by_address[a := one.address] not in known),
+        tuple(
+            a for one in code.within(inside) if code.index_by_address[a := one.address] not in known
+        ),
         tuple(sorted(address[i] for i in stacks if is_unknown_jump(code, i))),
         tuple(sorted({event.name for found in flow.at_note.values() for event in found})),
     )
@@ -151,9 +153,7 @@ class _KernelFlow:
             for block in (find_marker_blocks(code, inside) if kernel.is_annotated else ())
         }
         self.at_note = self._events_without_blocks()
-        self.stops = {
-            block.end: block for block in self.blocks.values() if block.kind == Kind.STOP
-        }
+        self.stops = {block.end: block for block in self.blocks.values() if block.kind == Kind.STOP}
 
     def _events_without_blocks(self) -> dict[int, list[Event]]:
         """Return, by index, the events of which only the notes tell where they are."""

@@ -31,7 +31,7 @@ def join_stacks(one: Stacks, other: Stacks) -> Stacks:
 
 def after_marker(stacks: Stacks, kind: int, event_id: int, events: Mapping[int, Event]) -> Stacks:
     """Return what may be open after a marker."""
-    change = _CHANGES.get(kind)
+    change = _CHANGES.get(int(kind))
     if change is None or stacks == TOO_MANY:
         return stacks
     changed = frozenset(change(stack, event_id, events) for stack in stacks)
@@ -70,7 +70,7 @@ def _end_phase(stack: Stack, event_id: int, events: Mapping[int, Event]) -> Stac
     return (*stack[:-1], (stack[-1][0], None))
 
 
-_CHANGES: Final = {
+_CHANGES: Final[dict[int, Callable[[Stack, int, Mapping[int, Event]], Stack]]] = {
     Kind.RANGE: _push,
     Kind.PUSH: _push,
     Kind.POP: _pop,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ktrace_cli.flydsl_live.switches import flydsl_environment
 from ktrace_cli.launch.native import Session
 
 SESSION_DIR = "KTRACE_SESSION_DIR"
@@ -69,7 +70,7 @@ def traced_environment(
 ) -> dict[str, str]:
     """Build the program's environment: the user's, in order, behind ours.
 
-    LD_PRELOAD and LD_LIBRARY_PATH keep the user's entries after ktrace's own.
+    LD_PRELOAD, LD_LIBRARY_PATH and PYTHONPATH keep the user's entries after ktrace's own.
     """
     environment = dict(options.inherited)
     preloads = [session.interposer]
@@ -81,6 +82,7 @@ def traced_environment(
         if "PATH" in environment:
             _prepend(environment, "PATH", [session.rocm / "bin"])
     _prepend(environment, "LD_PRELOAD", preloads)
+    environment |= flydsl_environment(environment, session.python)
     ours = _ours(options, session, version)
     return environment | {name: value for name, value in ours.items() if value}
 

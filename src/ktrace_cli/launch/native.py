@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ktrace_cli.errors import ExitStatus, KtraceError
+from ktrace_cli.flydsl_live.switches import HOOK_FOLDER, put_hook
 from ktrace_cli.launch.rocm import fill_rocm
 from ktrace_cli.libraries import native_library
 
@@ -36,6 +37,11 @@ class Session:
     def interposer(self) -> Path:
         """The interposer, under a path without spaces and colons."""
         return self.folder / INTERPOSER
+
+    @property
+    def python(self) -> Path:
+        """Where a program's Python finds the hook for FlyDSL."""
+        return self.folder / HOOK_FOLDER
 
     @property
     def rocm(self) -> Path:
@@ -65,6 +71,7 @@ def make_session(*, software_device: bool) -> Iterator[Session]:
     session = Session(Path(tempfile.mkdtemp(prefix="ktrace-", dir=_temporary_folder())))
     try:
         session.interposer.symlink_to(libraries[0])
+        put_hook(session.folder)
         if software_device:
             session.software_device.parent.mkdir(parents=True)
             for name in SOFTWARE_DEVICE_NAMES:

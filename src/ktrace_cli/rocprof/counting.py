@@ -11,6 +11,7 @@ from ktrace_cli.errors import UsageError
 from ktrace_cli.importers.registers import target_of_version
 from ktrace_cli.rocprof.failures import ending_of, nothing_collected
 from ktrace_cli.rocprof.jobs import counter_job, kernel_trace_job
+from ktrace_cli.rocprof.output import tables_in
 from ktrace_cli.rocprof.tool import Outcome, Tool, run_job
 from ktrace_cli.units import counted
 from ktrace_cli.wording import listed
@@ -100,8 +101,8 @@ def count(
     for number, counters in enumerate(passes, 1):
         own = _made(folder / f"pass_{number}")
         outcome = run_job(tool, counter_job(counters, kernel, own), command, own, {})
-        found = [p for p in own.rglob("*counter_collection.csv") if _has_rows(p)]
-        files += sorted(found)
+        found = tables_in(own, "counter_collection.csv")
+        files += found
         what = f"pass {number} ({' '.join(counters)})"
         if not found:
             failed.append(outcome)
@@ -112,7 +113,7 @@ def count(
         raise nothing_collected(failed[0], "counters")
     own = _made(folder / "timing")
     outcome = run_job(tool, kernel_trace_job(own), command, own, {})
-    timing = tuple(sorted(p for p in own.rglob("*kernel_trace.csv") if _has_rows(p)))
+    timing = tables_in(own, "kernel_trace.csv")
     if not timing:
         why = nothing_collected(outcome, "kernel trace").why
         losses.append(f"the run without counters gave no times: {why}")
@@ -124,8 +125,3 @@ def count(
 def _made(folder: Path) -> Path:
     folder.mkdir()
     return folder
-
-
-def _has_rows(path: Path) -> bool:
-    with path.open("rb") as file:
-        return sum(1 for _, _ in zip(range(2), file, strict=False)) > 1

@@ -14,6 +14,7 @@ from ktrace_cli.counters.collecting import number_of
 from ktrace_cli.counters.launches import Launches, Used, read_launches
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.importers.csv_table import read_header, read_table
+from ktrace_cli.importers.host_trace import Repairs
 from ktrace_cli.importers.kernel_names import is_same_kernel
 
 _STATS = ("Name", "Calls", "TotalDurationNs")
@@ -122,8 +123,8 @@ def _read_stats(path: Path) -> tuple[list[Kernel], list[str]]:
             why="it has no row with a name, a count and a time",
             fix="write it again with `rocprofv3 --stats --kernel-trace -f csv -- PROGRAM`",
         )
-    lost = repairs["malformed_rows"]
-    return kernels, [f"{path}: {lost} rows cannot be read and are left out"] if lost else []
+    known = {name: n for name, n in repairs.items() if n}
+    return kernels, [f"{path}: {line}" for line in Repairs(**known).sentences()]
 
 
 def _by_name(launches: Sequence[Launches]) -> list[Kernel]:
@@ -153,7 +154,9 @@ def _by_name(launches: Sequence[Launches]) -> list[Kernel]:
 
 def _annotated(code: Sequence[Path]) -> tuple[list[str], list[str], list[str]]:
     """Return the names of kernels with annotations and of those without, and what is damaged."""
-    annotated, others, problems = [], [], []
+    annotated: list[str] = []
+    others: list[str] = []
+    problems: list[str] = []
     for path in code:
         content = read_file(path)
         problems += [f"{problem.what}: {problem.why}" for problem in content.problems]

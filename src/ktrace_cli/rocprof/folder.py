@@ -29,7 +29,7 @@ def make_folder(given: Path | None, what: str) -> Path:
         raise KtraceError(
             f"will not write into {wanted}",
             why="there is something in it" if wanted.is_dir() else "it is no folder",
-            fix="name another folder with `-d`, or leave `-d` out: each run has a folder of its own",
+            fix="name another folder with `-d`, or none: each run has a folder of its own",
         )
     refuse_folder(f"write into {wanted}", wanted)
     try:

@@ -22,8 +22,8 @@ KNOWN_KEYS: Final = frozenset(
         "att_buffer_size", "att_gpu_index", "att_library_path",
     }
 )  # fmt: skip
-"""Names that rocprofv3's options have inside of it, of those that have no value unless one is given:
-of the others it would find two."""
+"""Names that rocprofv3's options have inside of it. None of them has a value unless one is given:
+it refuses jobs that set another one."""
 _FILE: Final = (
     "%pid%"  # each process has files of its own: rocprofv3 would write one over the other
 )
@@ -48,6 +48,15 @@ class ThreadTrace:
     """Indices with commas between; "": all."""
     decoder: Path | None = None
     """Where the decoder's library is."""
+
+    def check(self) -> None:
+        """Refuse what makes no job.
+
+        Raises:
+            UsageError: the pattern or the launches cannot be read.
+        """
+        iteration_range(self.iteration)
+        expression_of(self.kernel)
 
 
 def thread_trace_job(wanted: ThreadTrace, folder: Path, buffer_size: int) -> Job:
@@ -105,6 +114,23 @@ def iteration_range(text: str) -> str:
             fix="write for example `--iteration 2` or `--iteration 3-5`",
         )
     return f"[[{text}]]" if last else f"[{text}]"
+
+
+def parse_mask(option: str, text: str) -> int:
+    """Read a mask such as `0xf` or `15`.
+
+    Raises:
+        UsageError: it is none, or has no bit.
+    """
+    match = re.fullmatch(r"0[xX]([0-9a-fA-F]{1,8})|(\d{1,9})", text)
+    value = (int(match[1], 16) if match[1] else int(match[2])) if match else 0
+    if not value:
+        raise UsageError(
+            f"cannot read `{option} {text}`",
+            why="wanted a mask with at least one bit, of 32",
+            fix=f"write for example `{option} 0xf`",
+        )
+    return value
 
 
 def expression_of(pattern: str) -> str:

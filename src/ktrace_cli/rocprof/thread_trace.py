@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ktrace_cli.counters.launches import Launches, read_launches
-from ktrace_cli.errors import KtraceError
+from ktrace_cli.errors import KtraceError, UsageError
 from ktrace_cli.importers.kernel_names import shown_name
 from ktrace_cli.rocprof.failures import (
     FULL,
@@ -20,23 +20,55 @@ from ktrace_cli.rocprof.failures import (
     nothing_collected,
 )
 from ktrace_cli.rocprof.jobs import ThreadTrace, expression_of, thread_trace_job
+from ktrace_cli.rocprof.output import tables_in
 from ktrace_cli.rocprof.tool import Outcome, Tool, run_job
 from ktrace_cli.units import counted, format_bytes
 from ktrace_cli.wording import nearest
 
 FIRST_BUFFER: Final = 0x6000000
 LARGEST_BUFFER: Final = 0x60000000
+_LEAST_BUFFER: Final = 1 << 20
+_MOST_BUFFER: Final = (2 << 30) - 1
 _BUNDLES: Final = "ui_output_agent_*_dispatch_*"
 _DEBUG_INFO: Final = {"FLYDSL_DEBUG_ENABLE_DEBUG_INFO": "1", "TRITON_DISABLE_LINE_INFO": "0"}
 _MOST_LISTED: Final = 8
 
 
 @dataclass(frozen=True)
-class Room:
-    """How large the trace buffer is, in bytes, and how large it may become."""
+class Policy:
+    """How it is tried."""
 
-    first: int = FIRST_BUFFER
-    most: int = LARGEST_BUFFER
+    first_buffer: int = FIRST_BUFFER
+    """Bytes for the trace."""
+    largest_buffer: int = LARGEST_BUFFER
+    """What it may become where it was full."""
+    debug_info: bool = True
+    """Whether frameworks that compile kernels are asked for source lines."""
+    may_take_first: bool = True
+    """Whether the first launch will do where there are no more."""
+
+    def check(self) -> None:
+        """Refuse sizes that rocprofv3 does.
+
+        Raises:
+            UsageError: one is out of its range, or the largest is smaller than the first.
+        """
+        for option, size in (
+            ("--buffer", self.first_buffer),
+            ("--max-buffer", self.largest_buffer),
+        ):
+            if not _LEAST_BUFFER <= size <= _MOST_BUFFER:
+                raise UsageError(
+                    f"`{option}` is {format_bytes(size)}",
+                    why="rocprofv3 takes at least 1 MiB, and less than 2 GiB",
+                    fix=f"write for example `{option} 192M`",
+                )
+        if self.largest_buffer < self.first_buffer:
+            raise UsageError(
+                f"`--max-buffer` is {format_bytes(self.largest_buffer)}",
+                why=f"`--buffer` is {format_bytes(self.first_buffer)} already",
+                fix="give a larger `--max-buffer`",
+            )
 
 
 @dataclass(frozen=True)
@@ -72,38 +104,33 @@ class _Attempts:
 def trace_instructions(
     tool: Tool,
     wanted: ThreadTrace,
-    room: Room,
+    policy: Policy,
     command: Sequence[str],
     folder: Path,
-    *,
-    debug_info: bool = True,
-    may_take_first: bool = True,
 ) -> Traced:
     """Run a program until its kernels' instructions are traced whole, or room is at its end.
 
     Args:
         tool: rocprofv3.
         wanted: what to trace.
-        room: for the trace.
+        policy: how often, and with how much room.
         command: the program and its arguments.
         folder: an empty one; each run gets a folder in it.
-        debug_info: whether frameworks that compile kernels are asked for source lines.
-        may_take_first: whether the first launch will do where there are no more.
 
     Raises:
         KtraceError: nothing could be traced.
     """
     tool.require("--att", "trace instructions")
-    added = {k: v for k, v in _DEBUG_INFO.items() if debug_info and k not in os.environ}
+    added = {k: v for k, v in _DEBUG_INFO.items() if policy.debug_info and k not in os.environ}
     notes = [f"set for the program: {' '.join(f'{k}={v}' for k, v in added.items())}"]
     attempts = _Attempts(tool, folder, added, notes if added else [])
-    size = room.first
+    size, may_take_first = policy.first_buffer, policy.may_take_first
     while True:
         outcome = attempts.run(wanted, size, command)
         if fatal := fatal_in(outcome):
             raise fatal
         bundles = sorted(path for path in outcome.folder.rglob(_BUNDLES) if path.is_dir())
-        larger = min(2 * size, room.most)
+        larger = min(2 * size, policy.largest_buffer)
         if outcome.said(FULL) and larger > size:
             attempts.notes.append(
                 f"the trace buffer of {format_bytes(size)} was full: ran again with"
@@ -123,13 +150,8 @@ def trace_instructions(
 
 def _launched(outcome: Outcome) -> list[Launches]:
     """Return the kernels that were launched, as far as the run tells."""
-    files = sorted(outcome.folder.rglob("*kernel_trace.csv"))
-    return read_launches(files)[0] if any(_has_rows(path) for path in files) else []
-
-
-def _has_rows(path: Path) -> bool:
-    with path.open("rb") as file:
-        return sum(1 for _, _ in zip(range(2), file, strict=False)) > 1
+    files = tables_in(outcome.folder, "kernel_trace.csv")
+    return read_launches(files)[0] if files else []
 
 
 def _matching(launched: Sequence[Launches], wanted: ThreadTrace) -> list[Launches]:
@@ -153,7 +175,8 @@ def _why_nothing(outcome: Outcome, wanted: ThreadTrace) -> KtraceError:
     matching = _matching(launched, wanted)
     if not matching:
         names = list(dict.fromkeys(shown_name(one.name) for one in launched))
-        meant = nearest(wanted.kernel.strip("*/^$"), names)
+        known = [*names, *(name.partition("<")[0] for name in names)]
+        meant = nearest(wanted.kernel.strip("*/^$"), known)
         more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
         return KtraceError(
             f"`--kernel {wanted.kernel}` selects nothing",

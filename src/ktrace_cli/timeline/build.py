@@ -64,8 +64,8 @@ def build_timeline(recording: Recording, advance: Advance = unwatched) -> Timeli
     losses.update(count_out_of_window(dispatches, waves, slack))
     losses.update(count_clocks(clock, dispatches, waves))
     return Timeline(
-        process=_process(recording),
-        devices=_devices(recording),
+        process=process_of(recording),
+        devices=devices_of(recording),
         kernels=names.kernels,
         events=events,
         lanes=found.lanes,
@@ -135,7 +135,8 @@ def _host_clocks(recording: Recording, records: Sequence[DispatchRecord]) -> dic
     }
 
 
-def _process(recording: Recording) -> Process | None:
+def process_of(recording: Recording) -> Process | None:
+    """Return the process that was recorded; None if its record is lost."""
     record = recording.process
     if record is None:
         return None
@@ -151,7 +152,8 @@ def _process(recording: Recording) -> Process | None:
     )
 
 
-def _devices(recording: Recording) -> tuple[Device, ...]:
+def devices_of(recording: Recording) -> tuple[Device, ...]:
+    """Return the devices of a recording, by number."""
     return tuple(
         Device(
             device=record.device,

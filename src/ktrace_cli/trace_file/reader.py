@@ -22,6 +22,8 @@ from ktrace_cli.trace_file.recording import (
     Damage,
     DeviceRecord,
     DispatchRecord,
+    ForeignBufferRecord,
+    ForeignRecords,
     KernelRecord,
     LossRecord,
     ProcessRecord,
@@ -84,6 +86,9 @@ class Contents:
     clocks: list[np.void] = field(default_factory=list)
     losses: list[LossRecord] = field(default_factory=list)
     end: dict[int, np.void] = field(default_factory=dict)
+    foreign_buffers: dict[int, ForeignBufferRecord] = field(default_factory=dict)
+    foreign_launches: list[np.void] = field(default_factory=list)
+    foreign_names: list[str] = field(default_factory=list)
     damaged_chunks: int = 0
     unknown_chunks: int = 0
     unreadable_dispatches: int = 0
@@ -117,6 +122,11 @@ class Contents:
             end=self.end.get(0),
             damage=damage,
             data=data,
+            foreign=ForeignRecords(
+                tuple(self.foreign_buffers.values()),
+                tuple(self.foreign_launches),
+                tuple(self.foreign_names),
+            ),
         )
 
     def _skip_unknown(self, chunk: Chunk) -> None:
@@ -157,6 +167,16 @@ class Contents:
     def _read_loss(self, payload: memoryview) -> None:
         self.losses.append(records.parse_loss(payload))
 
+    def _read_foreign_buffer(self, payload: memoryview) -> None:
+        buffer = records.parse_foreign_buffer(payload)
+        _add_once(self.foreign_buffers, buffer.number, buffer)
+
+    def _read_foreign_launch(self, payload: memoryview) -> None:
+        self.foreign_launches.append(records.parse_foreign_launch(payload))
+
+    def _read_foreign_names(self, payload: memoryview) -> None:
+        self.foreign_names.append(records.parse_foreign_names(payload))
+
     def _read_end(self, payload: memoryview) -> None:
         _add_once(self.end, 0, records.parse_end(payload))
 
@@ -170,6 +190,9 @@ _READER_BY_TYPE: dict[int, Callable[[Contents, memoryview], None]] = {
     ChunkType.CLOCK: Contents._read_clock,
     ChunkType.LOSS: Contents._read_loss,
     ChunkType.END: Contents._read_end,
+    ChunkType.FOREIGN_BUFFER: Contents._read_foreign_buffer,
+    ChunkType.FOREIGN_LAUNCH: Contents._read_foreign_launch,
+    ChunkType.FOREIGN_NAMES: Contents._read_foreign_names,
 }
 
 

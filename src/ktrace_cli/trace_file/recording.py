@@ -81,6 +81,32 @@ class KernelRecord:
 
 
 @dataclass(frozen=True)
+class ForeignBufferRecord:
+    """A copy of another tool's buffer, as far as the device had written to it."""
+
+    record: np.void
+    """layout.FOREIGN_BUFFER"""
+    data: memoryview = field(repr=False)
+
+    @property
+    def number(self) -> int:
+        """Number of the copy, from 1."""
+        return int(self.record["number"])
+
+
+@dataclass(frozen=True)
+class ForeignRecords:
+    """What other tools' in-kernel tracers left in a process."""
+
+    buffers: tuple[ForeignBufferRecord, ...] = ()
+    """In file order."""
+    launches: tuple[np.void, ...] = ()
+    """layout.FOREIGN_LAUNCH of those that wrote to these, in file order."""
+    names: tuple[str, ...] = ()
+    """JSON; a later one knows more."""
+
+
+@dataclass(frozen=True)
 class DispatchRecord:
     """One traced launch. Its arrays are read-only views of the file, made on access."""
 
@@ -193,6 +219,7 @@ class Recording:
     damage: Damage
     data: Bytes = field(repr=False)
     """All of the file, of which the dispatches are views."""
+    foreign: ForeignRecords = field(default_factory=ForeignRecords)
 
 
 def empty_recording(path: Path) -> Recording:

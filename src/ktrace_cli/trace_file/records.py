@@ -12,6 +12,7 @@ from ktrace_cli.trace_file.recording import (
     CodeObjectRecord,
     DeviceRecord,
     DispatchRecord,
+    ForeignBufferRecord,
     KernelRecord,
     LossRecord,
     ProcessRecord,
@@ -120,6 +121,28 @@ def parse_loss(payload: memoryview) -> LossRecord:
     record = _record(payload, layout.LOSS)
     kernel, explanation = _strings(payload, layout.LOSS, record, 2)[:2]
     return LossRecord(int(record["reason"]), int(record["count"]), kernel, explanation)
+
+
+def parse_foreign_buffer(payload: memoryview) -> ForeignBufferRecord:
+    """Read a FOREIGN_BUFFER payload."""
+    record = _record(payload, layout.FOREIGN_BUFFER)
+    length, begin = int(record["length"]), layout.FOREIGN_BUFFER.itemsize
+    _expect_length(payload, begin + length)
+    if length > int(record["size"]):
+        raise MalformedRecordError(f"{length} bytes of a buffer of {int(record['size'])}")
+    return ForeignBufferRecord(record, payload[begin : begin + length])
+
+
+def parse_foreign_launch(payload: memoryview) -> np.void:
+    """Read a FOREIGN_LAUNCH payload: layout.FOREIGN_LAUNCH."""
+    _expect_length(payload, layout.FOREIGN_LAUNCH.itemsize)
+    return _record(payload, layout.FOREIGN_LAUNCH)
+
+
+def parse_foreign_names(payload: memoryview) -> str:
+    """Read a FOREIGN_NAMES payload."""
+    record = _record(payload, layout.FOREIGN_NAMES)
+    return _strings(payload, layout.FOREIGN_NAMES, record, 1)[0]
 
 
 def parse_end(payload: memoryview) -> np.void:

@@ -40,7 +40,9 @@ function placePairs({ recording }, wave) {
     ["wave", `${waveLabel(recording, wave)} of workgroup ${groupLabel(recording, wave)}`],
     ["dispatch", dispatchLabel(recording, waves.dispatch[wave])],
     ["hardware", `${tables.devices.length > 1 ? `device ${tables.dispatches[waves.dispatch[wave]].device} · ` : ""}`
-      + `${placeLabel(recording, wave)} · SIMD ${waves.simd[wave]} · slot ${waves.hardware_slot[wave]}`],
+      + (tables.has_places
+        ? `${placeLabel(recording, wave)} · SIMD ${waves.simd[wave]} · slot ${waves.hardware_slot[wave]}`
+        : "not recorded")],
   ];
 }
 

@@ -197,10 +197,11 @@ function showQuality({ tables }) {
   const nodes = tables.losses.map((text) => element("span", { className: "bad", textContent: `⚠ ${text}` }));
   if (!nodes.length) nodes.push(element("span", { className: "good", textContent: "✓ nothing is missing ·" }));
   const notes = [...tables.notes];
-  if (timeUnit !== "ns") notes.push("cycles of each XCC's core clock: these clocks are not aligned with each other");
+  const own = tables.own_clock;
+  if (timeUnit !== "ns") notes.push(`cycles of ${own || "each XCC's core clock"}: these clocks are not aligned with each other`);
   else {
-    notes.push(`0 is ${tables.zero} ns of the host's clock`);
-    const clocks = tables.devices.filter(({ clock }) => clock);
+    notes.push(`0 is ${tables.zero} ns of ${own || "the host's clock"}`);
+    const clocks = tables.devices.filter(({ clock }) => clock && !own);
     notes.push(...clocks.map((d) => `clock of device ${d.device} within ${d.residual_ns} ns`));
   }
   const text = nodes.flatMap((node) => [node, " "]);

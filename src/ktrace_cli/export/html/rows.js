@@ -26,8 +26,8 @@ function groupLabel(recording, wave) {
 }
 
 function placeLabel(recording, wave) {
-  const { waves } = recording;
-  return `XCD ${waves.xcc[wave]} · SE ${waves.se[wave]} · CU ${waves.cu[wave]}`;
+  const { waves, tables } = recording;
+  return !tables.has_places ? "" : `XCD ${waves.xcc[wave]} · SE ${waves.se[wave]} · CU ${waves.cu[wave]}`;
 }
 
 function dispatchLabel(recording, row) {
@@ -143,7 +143,7 @@ function addSlots(recording, waves, shapes, add) {
   let place = "";
   runsOf(sorted, (wave) => slots.map((column) => column[wave]).join(), (run) => {
     const first = run[0];
-    const here = (several ? `device ${device[first]} · ` : "") + placeLabel(recording, first);
+    const here = (several ? `device ${device[first]} · ` : "") + (placeLabel(recording, first) || "place not recorded");
     if (here !== place) add({ kind: "place", label: place = here });
     fitted(own, run).forEach((line, number) => {
       const again = number ? ` (${number + 1})` : ""; // clocks are known to some nanoseconds only

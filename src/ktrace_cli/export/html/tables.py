@@ -35,6 +35,8 @@ def describe(timeline: Timeline, zero: int, notes: Sequence[str]) -> dict[str, A
         "zero": str(zero),
         "command": shlex.join(process.arguments) if process else "",
         "is_window": timeline.is_window,
+        "own_clock": timeline.own_clock,
+        "has_places": _has_places(timeline),
         "launches": timeline.launches,
         "losses": timeline.losses.sentences(),
         "notes": [*notes, *notes_on_parts(timeline)],
@@ -50,6 +52,12 @@ def describe(timeline: Timeline, zero: int, notes: Sequence[str]) -> dict[str, A
         "value_types": {str(t.value): t.name.lower() for t in ValueType},
         "columns": {"waves": WAVE_COLUMNS, "rows": ROW_COLUMNS},
     }
+
+
+def _has_places(timeline: Timeline) -> bool:
+    """Tell whether it is known where waves ran: not every tracer writes it down."""
+    is_known = any(device.compute_units for device in timeline.devices)
+    return is_known or any(bool(timeline.waves[name].any()) for name in ("xcc", "se", "cu"))
 
 
 def notes_on_parts(timeline: Timeline) -> list[str]:

@@ -36,7 +36,7 @@ _HZ = 100_000_000
 _FEW_STRAYS = 4
 _LOOKED_AT = 4096
 _STOP, _START = 4, 3
-_NO_CYCLES = "FlyDSL records the 100 MHz reference clock only, not the core clock"
+NO_CYCLES = "FlyDSL records the 100 MHz reference clock only, not the core clock"
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def find_flydsl(buffer: Buffer, side_car: SideCar) -> tuple[Found, tuple[str, ..
         naming=naming,
         lines=None,
         tick_ns=TICK_NS,
-        base=TimeBase("the 100 MHz clock of the GPU", no_cycles=_NO_CYCLES),
+        base=TimeBase("the 100 MHz clock of the GPU", no_cycles=NO_CYCLES),
         losses=losses,
         data=data if not isinstance(data, memoryview) else b"",
     )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ktrace_cli.errors import UsageError
 from ktrace_cli.foreign.shape import Shape
@@ -23,7 +23,9 @@ from ktrace_cli.importers.chrome_events import (
 from ktrace_cli.importers.json_file import parse_json, read_bytes
 from ktrace_cli.units import counted
 
+_MOST = 1 << 31
 _HOSTS = ("deviceProperties", "baseTimeNanoseconds", "schemaVersion")
+_WANTED = frozenset({"sm", "block", "warp", "Init Time (ns)", "Frequency (MHz)"})
 _REPAIRS = {
     "malformed_rows": "unread_records",
     "no_times": "undated_records",
@@ -108,7 +110,7 @@ def read_chrome(path: Path) -> ChromeTrace:
             why="it is JSON, but neither a list nor an object with `traceEvents`",
             fix="name a trace file, or a recording",
         )
-    found = sort_events(events, repairs)
+    found = sort_events(events, repairs, _WANTED)
     losses: Counter[str] = Counter()
     for name, count in repairs.items():
         if name in _REPAIRS:
@@ -116,6 +118,11 @@ def read_chrome(path: Path) -> ChromeTrace:
     if arrows := len(found.destinations):
         losses["unshown_records"] += arrows
     return ChromeTrace(path, found, header, losses)
+
+
+def is_number(value: object) -> TypeGuard[int]:
+    """Tell whether something is the number of a block or a warp."""
+    return isinstance(value, int) and 0 <= value < _MOST
 
 
 def read_mori(trace: ChromeTrace, shape: Shape) -> Spans:
@@ -135,10 +142,10 @@ def read_mori(trace: ChromeTrace, shape: Shape) -> Spans:
 
     def wave_of(row: int) -> int | None:
         thread = trace.rows.tid[row]
-        if not isinstance(thread, int) or thread < 0:
+        if not is_number(thread):
             return None
         block, wave = divmod(thread, warps) if warps else (0, thread)
-        return spans.wave_at(Place("mori_kernel", block=(block, 0, 0), wave=wave))
+        return spans.wave_at(Place(block=(block, 0, 0), wave=wave))
 
     trace.put(spans, wave_of, lambda _: 0)
     return spans
@@ -152,10 +159,10 @@ def read_warpscope(trace: ChromeTrace) -> Spans:
 
     def wave_of(row: int) -> int | None:
         block, group = trace.rows.pid[row], trace.rows.tid[row]
-        if not isinstance(block, int) or not isinstance(group, int) or min(block, group) < 0:
+        if not is_number(block) or not is_number(group):
             return None
         role = names.get((block, group), f"group_{group}")
-        return spans.wave_at(Place("warpscope_kernel", block=(block, 0, 0), wave=group, role=role))
+        return spans.wave_at(Place(block=(block, 0, 0), wave=group, role=role))
 
     trace.put(spans, wave_of, rotate)
     return spans

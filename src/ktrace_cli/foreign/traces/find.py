@@ -16,7 +16,7 @@ from ktrace_cli.foreign.traces.proton import read_proton
 from ktrace_cli.foreign.traces.proton_pftrace import read_proton_pftrace
 from ktrace_cli.foreign.traces.quack_json import read_quack
 from ktrace_cli.foreign.traces.spans import Spans
-from ktrace_cli.foreign.traces.stream import kernel_numbers, make_reader
+from ktrace_cli.foreign.traces.stream import FIRST_TICK, kernel_numbers, make_reader
 from ktrace_cli.foreign.traces.writers import (
     Writer,
     find_writer,
@@ -27,6 +27,7 @@ from ktrace_cli.foreign.traces.writers import (
 from ktrace_cli.model import WAVE, Columns, Device
 from ktrace_cli.progress import Advance, unwatched
 from ktrace_cli.timeline.segments import Ints
+from ktrace_cli.units import counted
 
 _AMD = (Writer.MORI, Writer.FLYDSL)
 _CYCLES = (Writer.PROTON, Writer.PROTON_PFTRACE)
@@ -56,16 +57,16 @@ def find_trace(
             why="its events are of other kinds, or it has none",
             fix="name a trace that an in-kernel tracer has written",
         )
-    whose = f"{writer.value}'s" if writer else "a trace of an unknown tool's"
+    whose = f"{writer.tool}'s" if writer else "a trace of an unknown tool's"
     what = "Chrome JSON" if is_chrome(head) else "Perfetto trace"
     found = _found(spans, writer, told)
-    waves = f"{len(spans.places):,} wave{'s' * (len(spans.places) != 1)}"
-    return found, (f"read as {whose} {what}: {waves}", *spans.notes)
+    notes = [f"read as {whose} {what}: {counted(len(spans.places), 'wave')}", *spans.notes]
+    if not any(place.kernel for place in spans.places) and not told[0]:
+        notes.append(f"it does not name its kernel, which is called {found.naming.kernel} here")
+    return found, tuple(notes)
 
 
-def _read(
-    path: Path, file: tuple[bytes, Writer | None], shape: Shape, advance: Advance
-) -> Spans:
+def _read(path: Path, file: tuple[bytes, Writer | None], shape: Shape, advance: Advance) -> Spans:
     head, writer = file
     if is_perfetto(head):
         if writer is Writer.PROTON_PFTRACE:
@@ -91,7 +92,8 @@ def _found(spans: Spans, writer: Writer | None, told: tuple[str, str]) -> Found:
     reader, by_id = make_reader(spans)
     kernel, target = told
     known = list(dict.fromkeys(place.kernel for place in spans.places))
-    name_of = [name or kernel or "kernel" for name in known]
+    otherwise = f"{writer.tool.split()[-1].lower()}_kernel" if writer else "kernel"
+    name_of = [name or kernel or otherwise for name in known]
     if len(known) == 1 and kernel:
         name_of = [kernel]
     ids: dict[int, set[int]] = {}
@@ -127,7 +129,8 @@ def _waves(spans: Spans) -> Columns:
     waves["wave"] = [place.wave for place in spans.places]
     waves["se"] = [min(place.sm, (1 << 16) - 1) for place in spans.places]
     for wave, (begin, end) in spans.lifetimes.items():
-        waves["begin_ticks"][wave], waves["end_ticks"][wave] = begin, end
+        waves["begin_ticks"][wave] = FIRST_TICK + begin
+        waves["end_ticks"][wave] = FIRST_TICK + end
     return waves
 
 
@@ -135,9 +138,7 @@ def _launches(spans: Spans) -> Launches:
     kernels = kernel_numbers(spans)
     keys = [(k, place.launch) for k, place in zip(kernels, spans.places, strict=True)]
     rows = {key: row for row, key in enumerate(dict.fromkeys(keys))}
-    return Launches(
-        np.array([rows[key] for key in keys], np.int64), np.zeros(len(rows), np.int64)
-    )
+    return Launches(np.array([rows[key] for key in keys], np.int64), np.zeros(len(rows), np.int64))
 
 
 def _lines(spans: Spans) -> Lines:
@@ -145,7 +146,7 @@ def _lines(spans: Spans) -> Lines:
         return np.array(values, np.int64)
 
     return Lines(
-        column([0] * len(spans.lines)),
+        column([FIRST_TICK] * len(spans.lines)),
         column([line.ns for line in spans.lines]),
         np.array([line.slope for line in spans.lines], np.float64),
     )

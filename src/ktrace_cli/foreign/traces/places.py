@@ -1,4 +1,4 @@
-"""Names of processes, threads and tracks to the place of a wave, as in-kernel tracers write them."""
+"""Names of processes, threads and tracks to the place of a wave, as tracers write them."""
 
 from __future__ import annotations
 

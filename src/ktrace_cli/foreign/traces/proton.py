@@ -1,8 +1,8 @@
-"""Triton Proton's Chrome JSON: cycles as if of 1 GHz, from where each block began in nanoseconds."""
+"""Triton Proton's Chrome JSON: cycles as if of 1 GHz, from each block's begin in nanoseconds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ktrace_cli.foreign.shape import Shape
 from ktrace_cli.foreign.traces.chrome import ChromeTrace
@@ -28,81 +28,89 @@ class _Launch:
 class _Block:
     """A block of one launch."""
 
-    launch: int
     pid: str
     began: int | None
     """globaltimer at its begin, where the file tells it."""
+    place: Place
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """All blocks of a file, and the number of each row's; NO_BLOCK of what is none's."""
+
+    blocks: list[_Block]
+    of_row: list[int]
+
+
+NO_BLOCK = -1
 
 
 def read_proton(trace: ChromeTrace, shape: Shape) -> Spans:
     """Read a trace: a block's begin is in nanoseconds, all that follows in cycles."""
     spans = Spans(losses=trace.losses)
-    blocks = _blocks(trace)
-    origins = _origins(trace, blocks)
+    found = _blocks(trace)
+    blocks, of_row, tids = found.blocks, found.of_row, trace.rows.tid
+    origins = _origins(trace, found)
     frequency = _frequency(trace)
     hertz = shape.clock or (frequency * 10**6 if frequency != _ASSUMED_MHZ else 0)
     tell_rate(spans, shape.clock, frequency)
     _tell(trace, spans)
     slope = 1e9 / hertz if hertz else 1.0
-    zero = min(origins.values(), default=0)
+    zero = min(origins[:NO_BLOCK], default=0)
+    waves: dict[tuple[int, object], int | None] = {}
 
     def wave_of(row: int) -> int | None:
-        block = blocks[row]
-        warp = PROTON_LINE.fullmatch(str(trace.rows.tid[row]))
-        told = PROTON.fullmatch(block.pid) if block else None
-        if block is None or warp is None or told is None:
-            return None
-        at = (int(told["x"]), 0, 0)
-        place = Place(told["kernel"], block.launch, at, int(warp[1]), int(told["sm"]))
-        return spans.wave_at(place, Line(origins[block] - zero, slope))
+        key = (of_row[row], tids[row])
+        if key not in waves:
+            warp = PROTON_LINE.fullmatch(str(key[1]))
+            waves[key] = None
+            if warp is not None and key[0] != NO_BLOCK:
+                place = replace(blocks[key[0]].place, wave=int(warp[1]))
+                waves[key] = spans.wave_at(place, Line(origins[key[0]] - zero, slope))
+        return waves[key]
 
-    def origin(row: int) -> int:
-        block = blocks[row]
-        return origins[block] if block else 0
-
-    trace.put(spans, wave_of, origin)
+    trace.put(spans, wave_of, lambda row: origins[of_row[row]])
     return spans
 
 
-def _blocks(trace: ChromeTrace) -> list[_Block | None]:
+def _blocks(trace: ChromeTrace) -> _Blocks:
     """Return the block of each row. Launches are one behind the other, cores ascending."""
-    began = trace.column("Init Time (ns)")
-    found: list[_Block | None] = []
-    launch, current = _Launch(), None
+    began, found = trace.column("Init Time (ns)"), _Blocks([], [])
+    launch, last = _Launch(), None
     for row, pid in enumerate(trace.rows.pid):
-        told = PROTON.fullmatch(str(pid))
-        if told is None:
-            found.append(None)
-            continue
         time = began.get(row)
         init = time if isinstance(time, int) else None
-        is_same = current is not None and current.pid == pid
-        if is_same and current is not None and init in (None, current.began):
-            found.append(current)
+        if last is not None and last.pid == pid and init in (None, last.began):
+            found.of_row.append(len(found.blocks) - 1)
+            continue
+        told = PROTON.fullmatch(str(pid))
+        if told is None:
+            found.of_row.append(NO_BLOCK)
             continue
         core, block = int(told["sm"]), int(told["x"])
-        is_new = told["kernel"] != launch.kernel or core < launch.core or block in launch.blocks
-        if is_new:
+        if told["kernel"] != launch.kernel or core < launch.core or block in launch.blocks:
             launch = _Launch(launch.number + 1, told["kernel"])
         launch.core = core
         launch.blocks.add(block)
-        current = _Block(launch.number, str(pid), init)
-        found.append(current)
+        place = Place(told["kernel"], launch.number, (block, 0, 0), 0, core)
+        last = _Block(str(pid), init, place)
+        found.of_row.append(len(found.blocks))
+        found.blocks.append(last)
     return found
 
 
-def _origins(trace: ChromeTrace, blocks: list[_Block | None]) -> dict[_Block, int]:
-    """Return when each block began, in nanoseconds as the file counts them."""
-    first: dict[_Block, int] = {}
-    for block, begin in zip(blocks, trace.rows.begin, strict=True):
-        if block is not None:
-            first[block] = min(begin, first.get(block, begin))
-    timed = [block.began for block in first if block.began is not None]
-    zero = min(timed, default=0)
-    return {
-        block: begin if block.began is None else block.began - zero
-        for block, begin in first.items()
-    }
+def _origins(trace: ChromeTrace, found: _Blocks) -> list[int]:
+    """Return when each block began, in nanoseconds as the file counts them, and 0 behind them."""
+    first: dict[int, int] = {}
+    for block, begin in zip(found.of_row, trace.rows.begin, strict=True):
+        if begin < first.get(block, begin + 1):
+            first[block] = begin
+    zero = min((block.began for block in found.blocks if block.began is not None), default=0)
+    own = [
+        first[number] if block.began is None else block.began - zero
+        for number, block in enumerate(found.blocks)
+    ]
+    return [*own, 0]
 
 
 def _frequency(trace: ChromeTrace) -> float:

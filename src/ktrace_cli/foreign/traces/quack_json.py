@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ktrace_cli.foreign.traces.chrome import ChromeTrace
+from ktrace_cli.foreign.traces.chrome import ChromeTrace, is_number
 from ktrace_cli.foreign.traces.spans import Place, Spans
 from ktrace_cli.units import counted
 
@@ -32,12 +32,11 @@ def read_quack(trace: ChromeTrace) -> Spans:
     homes: dict[tuple[int, int], set[int]] = {}
 
     def wave_of(row: int) -> int | None:
-        told = [column.get(row) for column in (sms, blocks, warps)]
-        if not all(isinstance(number, int) and 0 <= number < 1 << 31 for number in told):
+        sm, block, warp = (column.get(row) for column in (sms, blocks, warps))
+        if not (is_number(sm) and is_number(block) and is_number(warp)):
             return None
-        sm, block, warp = (int(number or 0) for number in told)
         homes.setdefault((block, warp), set()).add(sm)
-        return spans.wave_at(Place("quack_kernel", 0, (block, 0, 0), warp, sm))
+        return spans.wave_at(Place(block=(block, 0, 0), wave=warp, sm=sm))
 
     trace.put(spans, wave_of, lambda _: 0)
     if shared := sum(len(own) > 1 for own in homes.values()):

@@ -15,6 +15,8 @@ from ktrace_cli.trace_file.layout import Kind, ValueType
 
 # At equal times: ends of what began before, then begins, then ends of what has no length.
 _END, _BEGIN, _EMPTY_END = range(3)
+FIRST_TICK = 1
+"""The tick of a time of 0: a wave that began at 0 ticks is one of which no begin is told."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,7 @@ def make_reader(spans: Spans) -> tuple[SpanReader, dict[int, tuple[int, str]]]:
     keys, ids = np.unique(copy * max(len(number), 1) + name, return_inverse=True)
     meaning = list(number)
     by_id = {row: meaning[key % len(meaning)] for row, key in enumerate(keys.tolist())}
-    roles = [
-        (w, (kernels[w], place.role)) for w, place in enumerate(spans.places) if place.role
-    ]
+    roles = [(w, (kernels[w], place.role)) for w, place in enumerate(spans.places) if place.role]
     role_ids = {key: len(keys) + at for at, key in enumerate(dict.fromkeys(k for _, k in roles))}
     by_id.update({row: key for key, row in role_ids.items()})
     events, owner = _events(spans, (wave, begin, end, is_mark), ids.reshape(-1))
@@ -110,7 +110,7 @@ def _events(
     order = np.lexsort((rows, inner, rank, times, wave[rows]))
     rows, is_end = rows[order], is_end[order]
     events = np.zeros(len(rows), EVENT)
-    events["ticks"], events["id"] = times[order], ids[rows]
+    events["ticks"], events["id"] = FIRST_TICK + times[order], ids[rows]
     events["start"], events["type"] = NO_START, NO_VALUE
     kinds = np.where(is_mark[rows], Kind.MARK, Kind.LONG_BEGIN)
     events["kind"] = np.where(is_end, Kind.LONG_END, kinds)
@@ -132,9 +132,7 @@ def _put_payloads(spans: Spans, events: Columns, rows: Ints) -> None:
             events["bits"][at] = value & ((1 << 64) - 1)
 
 
-def _with_roles(
-    events: Columns, owner: Ints, roles: list[tuple[int, int]]
-) -> tuple[Columns, Ints]:
+def _with_roles(events: Columns, owner: Ints, roles: list[tuple[int, int]]) -> tuple[Columns, Ints]:
     """Put what a wave is in front of its first event."""
     place = np.searchsorted(owner, np.array([wave for wave, _ in roles], np.int64))
     has_any = [at < len(owner) and owner[at] == w for at, (w, _) in zip(place, roles, strict=True)]

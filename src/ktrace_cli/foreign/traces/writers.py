@@ -16,17 +16,22 @@ _PERFETTO_TAG = b"\x0a"
 
 
 class Writer(Enum):
-    """A tool that writes traces of waves; the value is what it is called."""
+    """A tool that writes traces of waves, and the format that it writes."""
 
-    PROTON = "Triton Proton"
-    MORI = "MORI-VIZ"
-    QUACK = "QuACK"
-    WARPSCOPE = "warpscope"
-    PROTON_PFTRACE = "Triton Proton (Perfetto)"
-    IKET = "NVIDIA IKET"
-    FLYDSL = "FlyDSL"
-    FLASHINFER = "FlashInfer"
-    WARPSCOPE_PFTRACE = "warpscope (Perfetto)"
+    PROTON = ("Triton Proton", "Chrome JSON")
+    MORI = ("MORI-VIZ", "Chrome JSON")
+    QUACK = ("QuACK", "Chrome JSON")
+    WARPSCOPE = ("warpscope", "Chrome JSON")
+    PROTON_PFTRACE = ("Triton Proton", "Perfetto trace")
+    IKET = ("NVIDIA IKET", "Perfetto trace")
+    FLYDSL = ("FlyDSL", "Perfetto trace")
+    FLASHINFER = ("FlashInfer", "Perfetto trace")
+    WARPSCOPE_PFTRACE = ("warpscope", "Perfetto trace")
+
+    @property
+    def tool(self) -> str:
+        """What the tool is called."""
+        return str(self.value[0])
 
 
 _CHROME = (

@@ -1,0 +1,91 @@
+"""A plan: what to do about each kernel, first things first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ktrace_cli.analysis.results import Summary
+from ktrace_cli.counters.choosing import choose_kernels
+from ktrace_cli.errors import KtraceError
+from ktrace_cli.importers.kernel_names import is_same_kernel, shown_name
+from ktrace_cli.planning.evidence import Stalls
+from ktrace_cli.planning.findings import Finding, KernelEvidence
+from ktrace_cli.planning.inputs import Inputs
+from ktrace_cli.planning.rules import find
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """What was found about one kernel."""
+
+    name: str
+    evidence: KernelEvidence
+    findings: tuple[Finding, ...]
+
+    @property
+    def stalls(self) -> Stalls | None:
+        """Its thread trace."""
+        return self.evidence.stalls
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What was not given of it, and would let more rules look."""
+        known = (
+            (self.evidence.stalls, "a thread trace (`ktrace att`): rules on instructions"),
+            (self.evidence.summary, "a recording (`ktrace run`): rules on tails and imbalance"),
+            (self.evidence.counters, "counters (`ktrace pmc`): rules on memory"),
+        )
+        return tuple(words for given, words in known if given is None)
+
+
+def make_plan(
+    inputs: Inputs, summaries: Sequence[Summary], patterns: Sequence[str]
+) -> list[KernelPlan]:
+    """Let the rules look at every kernel of which something was given.
+
+    Args:
+        inputs: what was read.
+        summaries: of the recordings among them.
+        patterns: of kernel names; none: all.
+
+    Raises:
+        KtraceError: nothing was given of any kernel.
+        UsageError: a pattern matches nothing.
+    """
+    kernels: list[KernelEvidence] = []
+    for stalls in inputs.stalls:
+        _add(kernels, KernelEvidence(shown_name(stalls.kernel), stalls=stalls))
+    for summary in summaries:
+        for kernel in summary.kernels:
+            _add(kernels, KernelEvidence(shown_name(kernel.name), summary=kernel))
+    for counters in inputs.counters:
+        _add(kernels, KernelEvidence(shown_name(str(counters["name"])), counters=counters))
+    if not kernels:
+        raise KtraceError(
+            "there is nothing to plan with",
+            why="none of the files tells of a kernel",
+            fix="name a recording of a program that launches an annotated kernel",
+        )
+    chosen = choose_kernels([kernel.name for kernel in kernels], patterns)
+    return [
+        KernelPlan(kernel.name, kernel, tuple(find(kernel)))
+        for kernel in kernels
+        if kernel.name in chosen
+    ]
+
+
+def _add(kernels: list[KernelEvidence], new: KernelEvidence) -> None:
+    """Join evidence on a kernel, unless there is some of its kind already."""
+    for number, old in enumerate(kernels):
+        parts = ((old.stalls, new.stalls), (old.summary, new.summary), (old.counters, new.counters))
+        is_same = is_same_kernel(old.name, new.name)
+        if is_same and all(a is None or b is None for a, b in parts):
+            kernels[number] = replace(
+                old,
+                stalls=old.stalls or new.stalls,
+                summary=old.summary or new.summary,
+                counters=old.counters or new.counters,
+            )
+            return
+    kernels.append(new)

@@ -1,0 +1,1 @@
+"""As FlyDSL, its tracer's names are below `flydsl.expr`."""
