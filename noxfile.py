@@ -240,5 +240,6 @@ def sanitize(session: nox.Session) -> None:
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Feed the software device damaged code objects, random code and odd calls, sanitized."""
+    install(session)
     session.install("cmake>=3.20", "ninja")
     session.run("python", "tests/fuzz/run.py", "--build", session.create_tmp(), *session.posargs)

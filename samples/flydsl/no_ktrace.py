@@ -1,6 +1,7 @@
-"""The names of ktrace_cli.annotate.flydsl as nothing: copy it beside kernels that run without ktrace.
+"""The names of ktrace_cli.annotate.flydsl as nothing, for where ktrace is not.
 
-A kernel that is compiled with it is that of the source without markers, but for the parameter.
+Copy it beside kernels. One that is compiled with it is that of the source without markers, but for
+the parameter.
 """
 
 from contextlib import nullcontext

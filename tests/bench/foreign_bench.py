@@ -25,17 +25,16 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from ktrace_cli.export.formats import choose_target  # noqa: E402
+from ktrace_cli.export.write import Looks, write_timeline  # noqa: E402
+from ktrace_cli.foreign.shape import Shape  # noqa: E402
+from ktrace_cli.foreign.source import Source, Tool, read_foreign  # noqa: E402
 from support.foreign.absent import load_part  # noqa: E402
 from support.foreign.quack_buffer import BEGIN, END, QuackWarp, quack_buffer  # noqa: E402
 from support.foreign.quack_peer import load_quack, session  # noqa: E402
 from support.foreign.tileops_buffer import tileops_buffer  # noqa: E402
 from support.foreign.tileops_peer import load_tileops  # noqa: E402
 from support.foreign.trace_files import ProtonBlock, proton_json, write_json  # noqa: E402
-
-from ktrace_cli.export.formats import choose_target  # noqa: E402
-from ktrace_cli.export.write import Looks, write_timeline  # noqa: E402
-from ktrace_cli.foreign.shape import Shape  # noqa: E402
-from ktrace_cli.foreign.source import Source, Tool, read_foreign  # noqa: E402
 
 NAMES = {"load": 0, "mma": 1}
 PER_WARP = 512
@@ -101,7 +100,8 @@ def tileops_case(folder: Path, groups: int) -> Case:
     array = np.frombuffer(content, "<i8").reshape(groups // 2, 2, -1)
 
     def peer() -> None:
-        assert decoder is not None and page is not None
+        assert decoder is not None
+        assert page is not None
         found = decoder.decode(array, id_to_name=names, max_events=PER_WARP, num_groups=2)
         page.export_timeline_html(found, str(folder / "tileops.html"), group_id_to_name={})
 

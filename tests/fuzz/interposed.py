@@ -122,18 +122,19 @@ def differences(plain: Sequence[Done], other: Done, columns: int) -> list[str]:
 
 
 def compare(plain: Sequence[Done], unmarked: Done, traced: Done, summary: Done) -> int:
-    """Status 0 if the program saw the same, and every launch is recorded or counted.
+    """Status 0 if the program saw the same, and every launch is counted.
 
     A traced kernel runs its markers, which may be what is damaged: only what the wait for it gives
     may differ then.
     """
     found = [f"not traced: {line}" for line in differences(plain, unmarked, 4)]
     found += [f"traced: {line}" for line in differences(plain, traced, 3)]
-    launches = sum(line.startswith("0 0 0 ") for line in traced.stdout.splitlines())
+    # What HIP refuses is a launch, too: ktrace counts what it was asked for.
+    launches = sum(line.startswith("0 0 ") for line in traced.stdout.splitlines())
     document = json.loads(summary.stdout) if summary.stdout else {}
     losses = document.get("losses", {})
     recorded = document.get("launches", 0)
-    sys.stdout.write(f"{launches} launches, {recorded} recorded, {json.dumps(losses)}\n")
+    sys.stdout.write(f"{launches} launches, {recorded} counted, {json.dumps(losses)}\n")
     sys.stdout.writelines(f"{line}\n" for line in found)
     return 0 if not found and recorded == launches else 1
 

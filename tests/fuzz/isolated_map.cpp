@@ -19,6 +19,7 @@ bool is_readable(uint64_t address) {
 }  // namespace
 
 std::vector<Region> read_process_map() { return {}; }
+std::vector<Region> mapping_at(uint64_t) { return {}; }
 
 uint64_t readable_bytes(const void* pointer) {
   constexpr uint64_t page = 4096, enough = uint64_t{1} << 24;

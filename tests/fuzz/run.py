@@ -19,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 DRIVERS = ("code_objects", "instructions", "containers", "hip_calls")
+INTERPOSED = "interposed"  # where ktrace is installed
 COMPILERS = ("clang++-19", "clang++", "g++")
 
 
@@ -103,21 +104,34 @@ def run_driver(
     return done.returncode == 0
 
 
+def run_interposed(seed: int, count: int = 100) -> bool:
+    """Damaged samples under `ktrace run`; whether the program saw no difference."""
+    say(f"== interposed, {count} code objects of seed {seed}")
+    command = [sys.executable, HERE / "interposed.py", "--seed", str(seed), "--count", str(count)]
+    return subprocess.run(command, env=environment(), check=False).returncode == 0
+
+
 def main() -> int:
     """Build, run every driver that is asked for, and say which one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=int, default=60, help="of each driver (%(default)s)")
+    parser.add_argument("--seconds", type=int, default=40, help="of each driver (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="the first trial (%(default)s)")
     parser.add_argument("--build", type=Path, help="the build folder, kept (a temporary one)")
     parser.add_argument("--libfuzzer", action="store_true", help="inputs by libFuzzer (clang)")
-    parser.add_argument("drivers", nargs="*", metavar="DRIVER", help=", ".join(DRIVERS))
+    parser.add_argument(
+        "drivers", nargs="*", metavar="DRIVER", help=", ".join((*DRIVERS, INTERPOSED))
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.build or Path(temporary)).resolve()
         build(folder, options.libfuzzer)
         inputs = write_corpus(Path(tempfile.mkdtemp(dir=temporary)))
         failed = []
-        for name in options.drivers or DRIVERS:
+        for name in options.drivers or (*DRIVERS, INTERPOSED):
+            if name == INTERPOSED:
+                if not run_interposed(options.seed):
+                    failed.append(name)
+                continue
             copies = ("", "baseline") if name == "instructions" else ("",)
             for lanes in copies:
                 more = {"KTRACE_SOFT_LANES": lanes} if lanes else {}

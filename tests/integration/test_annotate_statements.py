@@ -1,4 +1,4 @@
-"""The statements for Python compilers, assembled by hand: what they record on the software device."""
+"""The statements for Python compilers, assembled by hand, on the software device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ktrace_cli.timeline.build import build_timeline
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.layout import Kind
 from ktrace_cli.trace_file.recording import DispatchRecord
-from support.annotated_kernel import parted_lanes, rounds
+from support.annotated_kernel import no_end, parted_lanes, rounds
 from support.preloaded import Outcome, run_script
 
 GRID, BLOCK = (3, 2, 2), (64, 2, 2)
@@ -34,7 +34,8 @@ def launch(
         "assert hip.hipModuleGetFunction(ctypes.byref(function), module, b'annotated') == 0\n"
         "sink = ctypes.c_void_p()\n"
         "places = (ctypes.c_void_p * 1)(ctypes.addressof(sink))\n"
-        f"assert hip.hipModuleLaunchKernel(function, *{GRID}, *{BLOCK}, 0, None, places, None) == 0\n"
+        f"shape = {(*GRID, *BLOCK)}\n"
+        "assert hip.hipModuleLaunchKernel(function, *shape, 0, None, places, None) == 0\n"
         "assert hip.hipDeviceSynchronize() == 0\n",
         folder,
         traced=traced,
@@ -126,6 +127,14 @@ def test_where_lanes_part_an_event_is_that_of_lane_0(tmp_path: Path) -> None:
     dispatch = recorded(launch(parted_lanes("gfx942"), tmp_path))
 
     assert kinds_and_values(dispatch) == {((8, 8), ())}
+
+
+def test_a_wave_without_an_end_is_counted(tmp_path: Path) -> None:
+    outcome = launch(no_end("gfx942"), tmp_path)
+
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    timeline = build_timeline(outcome.recording)
+    assert timeline.losses.counted() == {"unfinished_waves": WAVES}
 
 
 def test_without_the_interposer_the_kernel_runs_and_records_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.att_example import write_example
 from support.counter_files import counters_of_gemm
 from support.disassembling import LISTED_OBJDUMP
 from support.host_traces import rocprofv3_beside
@@ -71,6 +72,7 @@ def folder(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples")
     shutil.copy(demo, folder / "demo.bin")
     record("saxpy", folder / "saxpy.bin")
+    write_example(folder / "gemm_att")
     rocprofv3_beside(folder / "demo.bin", folder / "rocprofv3")
     counters_of_gemm(folder / "counters")
     for path in ROOT.glob("samples/*/*.co"):
@@ -117,8 +119,16 @@ def test_selftest_prints_what_its_page_shows_but_for_numbers(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "name",
     [
-        "cli-summary", "cli-decode", "cli-inspect", "cli-merge", "cli-view", "html",
-        "cli-pmc", "cli-discover", "cli-plan",
+        "cli-summary",
+        "cli-decode",
+        "cli-inspect",
+        "cli-merge",
+        "cli-view",
+        "html",
+        "cli-pmc",
+        "cli-discover",
+        "cli-plan",
+        "cli-hotspots",
     ],
 )
 def test_commands_print_what_their_page_shows(name: str, folder: Path) -> None:

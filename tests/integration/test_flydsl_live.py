@@ -144,9 +144,7 @@ def test_flydsl_is_left_alone_where_the_user_has_turned_its_tracer_off(
     [{"directives": "  .amdhsa_user_sgpr_queue_ptr 1"}, {"body": "  s_memrealtime s[20:21]"}],
     ids=["another-descriptor", "no-scalar-stores"],
 )
-def test_other_kernels_are_not_taken_for_flydsls(
-    changed: dict[str, str], ktrace: Ktrace
-) -> None:
+def test_other_kernels_are_not_taken_for_flydsls(changed: dict[str, str], ktrace: Ktrace) -> None:
     image = any_compiler("gfx942").assemble(flydsl_source("gfx942", **changed))
 
     done = ktrace(

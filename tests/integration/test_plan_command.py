@@ -53,7 +53,7 @@ def test_markdown_and_a_kernel_without_findings(tmp_path: Path) -> None:
         (["bad.json"], 1, "cannot read bad.json", "`ktrace hotspots --json` makes it: KeyError"),
         (["notes.txt"], 1, "cannot plan with notes.txt", "it is text; wanted are recordings"),
         (["nothing.bin"], 1, "cannot read nothing.bin", "No such file"),
-        (["run.bin", "run.bin"], 2, "run.bin is named twice", ""),
+        (["run.bin", "run.bin"], 2, "run.bin is named twice", "counts once"),
         (["--kernel", "conv", "run.bin"], 2, "`--kernel conv` selects nothing", "kernels gemm"),
     ],
 )

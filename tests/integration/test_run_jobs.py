@@ -78,8 +78,8 @@ def test_nothing_starts_before_every_job_is_understood(ktrace: Ktrace, tmp_path:
         "pmc": (
             2,
             "error: cannot read job 2 of input.yaml",
-            "  why: `pmc` is rocprofv3's: hardware counters and samples, which ktrace does not "
-            "collect",
+            "  why: `pmc` is rocprofv3's: hardware counters and samples, which `ktrace run` does "
+            "not collect",
         ),
         "value": (
             2,

@@ -249,16 +249,17 @@ def test_where_no_file_can_be_made_the_trace_is_kept_while_it_is_served(
     assert list(temporary.iterdir()) == []
 
 
-def test_a_trace_is_served_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ['{"traceEvents": []}', '[{"pid": "gemm Core1 CTA2"}]'])
+def test_a_trace_is_served_as_it_is(tmp_path: Path, content: str) -> None:
     trace = tmp_path / "merged.json"
-    trace.write_text('{"traceEvents": []}')
+    trace.write_text(content)
 
     with viewing(tmp_path, trace, "--offline", "--no-browser") as shown:
         address = shown.address()
-        _, _, content = shown.ask(shown.trace_path())
+        _, _, served = shown.ask(shown.trace_path())
 
     assert address.endswith("/merged.json")
-    assert content == trace.read_bytes()
+    assert served == trace.read_bytes()
 
 
 @pytest.mark.parametrize("options", [["--tui"], ["--kernel", "gemm"], ["--limit", "3"]])

@@ -22,7 +22,10 @@ MISTAKES = {
     "the second load": (
         TWO_LOADS + "  s_waitcnt vmcnt(1)\n", "  s_waitcnt vmcnt(0)\n", READS_TWO, "reads v21",
     ),
-    "LDS": ("  ds_read_b32 v20, v1\n", "  s_waitcnt lgkmcnt(0)\n", READS_TWO, "reads v20"),
+    "LDS": (
+        "  ds_write_b32 v1, v0\n  ds_read_b32 v20, v1\n", "  s_waitcnt lgkmcnt(0)\n",
+        READS_TWO, "reads v20",
+    ),
     "a scalar load": (
         "  s_load_dword s20, s[4:5], 0x0\n", "  s_waitcnt lgkmcnt(0)\n",
         "  s_add_u32 s21, s20, 1\n", "reads s20",
@@ -82,7 +85,8 @@ def test_a_mistake_is_reported_at_its_instruction(mistake: str) -> None:
     assert first.startswith(place)
     assert f"{after.split()[0]}" in first
     assert f": {expected}" in first
-    assert [line.partition(" findings ")[2] for line in rest] == ["at 1 instructions"]
+    count = "2 findings" if mistake == "a load" else "1 finding"  # v20 and v21
+    assert rest == [f"ktrace: check: {count} at 1 instruction"]
 
 
 def test_correct_kernels_have_no_findings() -> None:
@@ -99,7 +103,7 @@ def test_a_place_is_reported_once_and_counted() -> None:
     lines = findings(body).splitlines()
 
     assert len(lines) == 2
-    assert lines[1] == "ktrace: check: 5 findings at 1 instructions"
+    assert lines[1] == "ktrace: check: 5 findings at 1 instruction"
 
 
 def test_memory_of_the_process_that_nobody_allocated_is_reported() -> None:

@@ -65,17 +65,17 @@ class Body:
     before: str = ""  # not measured
 
 
-def cycles(*bodies: Body) -> list[int]:
+def cycles(*bodies: Body, target: str = TARGET) -> list[int]:
     """What each takes on top of an empty body, in its slowest wave."""
     launches = []
     for body in (Body(EMPTY), *bodies):
         text = BEGIN.format(before=body.before) + body.text + END
         kernel = AsmKernel(text, arguments=2, lds=16384, vgprs=128)
-        code_object = any_compiler(TARGET).assemble(kernel.source(TARGET))
+        code_object = any_compiler(target).assemble(kernel.source(target))
         data, out = np.zeros(65536, np.uint32), np.zeros(16, np.uint32)
         block = (64 * body.waves, 1, 1)
         launches.append(Launch(code_object, "test_kernel", [data, out], (1, 1, 1), block))
-    outcome = launch_kernels(launches, TARGET)
+    outcome = launch_kernels(launches, target)
     assert outcome.statuses == [0] * len(launches), outcome.errors
     empty, *measured = (int(buffers[1].max()) for buffers in outcome.arrays)
     return [cycle - empty for cycle in measured]
@@ -212,6 +212,25 @@ def test_matrix_instructions_of_16_passes_are_64_cycles_apart(
 ) -> None:
     assert measured("two matrix instructions") - measured("one matrix instruction") == 64
     assert measured("a chain of four") - measured("one matrix instruction") == 3 * 64
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "passes"),
+    [
+        ("gfx942", "v_smfmac_f32_16x16x32_f16 v[{0}:{1}], v[8:9], v[12:15], v16", 4),
+        ("gfx942", "v_smfmac_f32_32x32x16_f16 v[{0}:{2}], v[8:9], v[12:15], v16", 8),
+        ("gfx950", "v_smfmac_f32_16x16x64_f16 v[{0}:{1}], v[8:11], v[12:19], v20", 4),
+        ("gfx942", "v_mfma_f64_16x16x4_f64 v[{0}:{3}], v[8:9], v[12:13], 0", 8),
+        ("gfx950", "v_mfma_f64_16x16x4_f64 v[{0}:{3}], v[8:9], v[12:13], 0", 16),
+    ],
+)
+def test_sparse_and_double_matrix_instructions_take_their_passes(
+    target: str, text: str, passes: int
+) -> None:
+    one, two = (f"  {text.format(d, d + 3, d + 15, d + 7)}\n" for d in (32, 64))
+    single, both = cycles(Body(one), Body(one + two), target=target)
+
+    assert both - single == 4 * passes
 
 
 def test_waves_of_one_simd_share_its_matrix_unit(measured: Callable[[str], int]) -> None:

@@ -163,12 +163,12 @@ def test_a_strided_copy_wider_than_its_pitch_is_refused(memory: int) -> None:
     assert over == INVALID_VALUE
 
 
-def test_a_rectangle_is_copied_from_its_place_and_not_from_beyond_all_memory(memory: int) -> None:
+def test_a_rectangle_is_copied_from_its_place_and_not_from_beyond_all_memory() -> None:
     host = np.zeros(12, np.uint8)
-    upload(memory, np.arange(64, dtype=np.uint8))
+    rows = upload(np.arange(64, dtype=np.uint8))
     memory_of_host, memory_of_device = 1, 2
     copy = RectangleCopy(
-        *(4, 1, memory_of_device, None, memory, None, 16),
+        *(4, 1, memory_of_device, None, rows, None, 16),
         *(0, 0, memory_of_host, address(host), None, None, 4, 4, 3),
     )
 

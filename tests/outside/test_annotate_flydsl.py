@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,17 +39,11 @@ def run(runner: Outside, *options: str, command: tuple[object, ...] = ()) -> Any
             *("--", *(command or (sys.executable, SAMPLE))),
         ),
         cwd=runner.folder,
-        env={**_environment(), "FLYDSL_RUNTIME_CACHE_DIR": cache},
+        env={**os.environ, "COLUMNS": "500", "FLYDSL_RUNTIME_CACHE_DIR": cache},
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "COLUMNS": "500"}
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -100,3 +97,28 @@ def test_without_ktrace_the_markers_are_nothing(runner: Outside) -> None:
 
     assert done.stdout == "add 25600: ok\n", done.stderr
     assert "(0 annotated" in done.stderr
+
+
+def test_payloads_of_every_type_arrive_and_mistakes_are_named(runner: Outside) -> None:
+    program = Path(__file__).parent / "programs" / "flydsl_annotated.py"
+
+    done = run(runner, command=(sys.executable, program))
+
+    assert done.returncode == 0, done.stderr
+    (dispatch,) = read_recording(runner.folder / "run.bin").dispatches
+    values = [
+        (int(word["tag"]) & layout.TAG_ID_MASK, int(word["clock"]))
+        for word in dispatch.words
+        if int(word["tag"]) >> layout.TAG_KIND_SHIFT == Kind.VALUE
+    ]
+    half, real = (struct.unpack("<I", struct.pack("<f", number))[0] for number in (0.5, 2.25))
+    constants = [(0, 1), (1, 0xFFFFFFFF), (3, half)]
+    assert values == [
+        *constants,
+        *[(1, 0x1_0000_0000 - 5), (4, 0), (12, 7 << 8), (3, real), (2, 9), (1, 0)],
+    ]
+    assert json.loads(done.stdout) == [
+        "ktrace: kt.begin takes the first parameter of the kernel itself; "
+        "make `trace: fx.Int64` its first one",
+        "ktrace: the first argument of a marker is what kt.begin(trace) returned",
+    ]

@@ -140,7 +140,7 @@ def test_payloads_of_every_type_arrive_and_mistakes_are_named(runner: Outside) -
     assert marks == {"with flag": 1, "without flag": 1, "left early": 1}
     beginnings = {
         "no_beginning": "no kt.begin(trace) comes before this marker in the kernel",
-        "no_parameter": "kt.begin takes a parameter of the kernel itself; add `trace: tl.int64 = 0`",
+        "no_parameter": "kt.begin takes a parameter of the kernel itself; add `trace: tl.int64",
         "no_literal": "a marker's name is a string literal, and not",
         "no_scalar": "a payload is a scalar, and not a tensor <['4'], int32>",
         "no_plain_name": "'50 %' has a control character or one of",

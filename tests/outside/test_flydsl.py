@@ -31,6 +31,7 @@ def ran(request: pytest.FixtureRequest, outside: Callable[[], Outside]) -> Said:
         request.param,
         "flydsl_kernels.py",
         saved,
+        FLYDSL_KTRACE_ENABLE="0",  # only what the program itself has traced: see test_flydsl_live
         FLYDSL_RUNTIME_CACHE_DIR=str(runner.folder / "cache"),
     )
     assert "saw 4 code objects (0 annotated" in done.stderr

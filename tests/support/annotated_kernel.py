@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ktrace_cli.annotate import instructions
-from ktrace_cli.annotate.instructions import BeginOperands, Payload
+from ktrace_cli.annotate import beginning, instructions
+from ktrace_cli.annotate.beginning import BeginOperands
+from ktrace_cli.annotate.instructions import Payload
 from ktrace_cli.annotate.notes import Marker, kernel_note
 from ktrace_cli.annotate.unit import Unit
 from ktrace_cli.trace_file.layout import Kind, ValueType
@@ -34,7 +35,7 @@ class Annotated:
         self.statements: list[str] = []
 
     def begin(self) -> None:
-        self._add(kernel_note(self.unit.key, 0) + instructions.begin(self.target, _AT))
+        self._add(kernel_note(self.unit.key, 0) + beginning.begin(self.target, _AT))
 
     def end(self) -> None:
         self._add(instructions.end(self.target, "s[8:9]", "s10"))
@@ -86,4 +87,12 @@ def parted_lanes(target: str) -> Path:
         kernel.text(f"s_mov_b64 exec, {mask}")
         kernel.mark(mark)
     kernel.end()
+    return kernel.code_object()
+
+
+def no_end(target: str) -> Path:
+    """A wave that returns without an end."""
+    kernel = Annotated(Unit(0x1122334455667788), target)
+    kernel.begin()
+    kernel.mark(Marker(Kind.MARK, "last words"))
     return kernel.code_object()

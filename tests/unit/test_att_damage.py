@@ -18,7 +18,7 @@ from ktrace_cli.att.hotspots import Request, analyse
 from ktrace_cli.att.report import Style, write_report
 from ktrace_cli.att.results import Hotspots
 from ktrace_cli.errors import KtraceError
-from support.att import AttBundle, Step
+from support.att import KERNEL_TRACE, AttBundle, Step
 
 many = settings(
     max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -237,15 +237,55 @@ def test_any_value_anywhere_is_no_traceback(
 ) -> None:
     folder = _fresh(tmp_path_factory)
     document = json.loads((folder / name).read_text())
+    put(document, value, data)
+    (folder / name).write_text(json.dumps(document))
+
+    try_to_read(folder)
+
+
+TOOL = {
+    "agents": [{"type": 2, "name": "gfx942", "id": {"handle": 1}}],
+    "kernel_symbols": [{"kernel_id": 5, "kernel_name": "kernel.kd", "arch_vgpr_count": 8}],
+    "buffer_records": {
+        "kernel_dispatch": [
+            {
+                "dispatch_info": {
+                    "dispatch_id": 2,
+                    "kernel_id": 5,
+                    "group_segment_size": 64,
+                    "workgroup_size": {"x": 64, "y": 1, "z": 1},
+                }
+            }
+        ]
+    },
+}
+
+
+@many
+@given(data=st.data(), value=values)
+def test_any_value_in_files_beside_is_no_traceback(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, value: Any
+) -> None:
+    folder = _fresh(tmp_path_factory)
+    document = json.loads(json.dumps({"rocprofiler-sdk-tool": [TOOL]}))
+    put(document, value, data)
+    (folder.parent / "1_results.json").write_text(json.dumps(document))
+    text = data.draw(st.text(max_size=60))
+    (folder.parent / "1_agent_info.csv").write_text(f"Agent_Type,Name\nGPU,{text}\n")
+    table = KERNEL_TRACE + data.draw(st.text(max_size=40)) + ",2,8,kernel,1" + text
+    (folder.parent / "1_kernel_trace.csv").write_text(table)
+
+    try_to_read(folder)
+
+
+def put(document: Any, value: Any, data: st.DataObject) -> None:
+    """Put a value anywhere into a document."""
     place, key = document, data.draw(st.sampled_from(sorted(document)))
     while isinstance(place[key], (dict, list)) and place[key] and data.draw(st.booleans()):
         place = place[key]
         keys = sorted(place) if isinstance(place, dict) else range(len(place))
         key = data.draw(st.sampled_from(list(keys)))
     place[key] = value
-    (folder / name).write_text(json.dumps(document))
-
-    try_to_read(folder)
 
 
 def _fresh(factory: pytest.TempPathFactory) -> Path:

@@ -1,5 +1,6 @@
 """Hotspots of bundles that are made: sums, waits, phases, occupancy."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -209,7 +210,7 @@ def test_registers_by_a_kernel_trace(
 
 def test_without_any_launch_registers_alone_bound_the_occupancy(tmp_path: Path) -> None:
     bundle = AttBundle()
-    bundle.run([Step(bundle.add("v_mfma_f32_16x16x32_fp8_fp8 a[12:15], v[0:1], v[2:3], a[12:15]"))])
+    bundle.run([Step(bundle.add("v_mfma_f32_16x16x8_xf32 a[12:15], v[0:1], v[2:3], a[12:15]"))])
 
     found = made_of(tmp_path, bundle)
 
@@ -218,6 +219,18 @@ def test_without_any_launch_registers_alone_bound_the_occupancy(tmp_path: Path) 
     assert found.needs.unknown == ("the workgroup's size", "LDS", "SGPRs")
     assert found.occupancy is not None
     assert (found.occupancy.waves_per_simd, found.occupancy.limited_by) == (8, "waves")
+
+
+def test_what_two_targets_have_tells_neither(tmp_path: Path) -> None:
+    bundle = AttBundle()
+    bundle.run([Step(bundle.add("v_cvt_f32_fp8_e32 v70, v71")), Step(bundle.add(MFMA))])
+
+    found = made_of(tmp_path, bundle)
+
+    assert found.target.processor == ""
+    assert found.target.why.endswith("`v_cvt_f32_fp8_e32` is of gfx942 or gfx950")
+    assert (found.occupancy, found.simds[0].matrix) == (None, None)
+    assert found.faults == {"unknown_matrix": 1}
 
 
 def test_what_is_not_known_of_gfx12_is_not_made_up(tmp_path: Path) -> None:
@@ -263,13 +276,14 @@ def test_padding_is_told_by_what_ran_before_it(tmp_path: Path) -> None:
     compare = bundle.add("v_cmp_gt_f32_e32 vcc, v1, v2")
     short = bundle.add("s_nop 1")
     select = bundle.add("v_cndmask_b32_e32 v9, v8, v7, vcc")
-    fp8 = bundle.add("v_cvt_f32_fp8_e32 v70, v71")
     bundle.run(
         [
-            Step(fp8), Step(matrix), Step(nop, 36), Step(use), Step(compare), Step(short, 8),
+            Step(matrix), Step(nop, 36), Step(use), Step(compare), Step(short, 8),
             Step(select), Step(away), Step(matrix), Step(nop, 30), Step(use),
         ]
     )  # fmt: skip
+    (tmp_path / "out").mkdir()
+    write_agents(tmp_path / "out/5_agent_info.csv", "gfx942")
 
     found = made_of(tmp_path, bundle)
 
@@ -329,3 +343,62 @@ def test_the_gemm_samples_phases_are_found_in_the_disassembly_of_a_trace(tmp_pat
     assert next(row for row in found.by_phase if row.sums.stall).name == "mma > k_tile"
     assert mixes[MARKERS]["smem"] > 50
     assert found.notes == ()
+
+
+def test_rocprofv3s_json_tells_the_agent_and_the_whole_lds(tmp_path: Path) -> None:
+    bundle = AttBundle()
+    bundle.run([Step(bundle.add("v_mov_b32_e32 v30, 0"))])
+    bundle.write(tmp_path / BUNDLE)
+    agents = [
+        {"type": 1, "name": "EPYC", "id": {"handle": 5}},
+        {"type": 2, "name": "gfx90a", "id": {"handle": 6}},
+        {"type": 2, "name": "gfx950", "id": {"handle": 7}},
+    ]
+    symbol = {"kernel_id": 2, "formatted_kernel_name": "kernel(float*)", "arch_vgpr_count": 32,
+              "accum_vgpr_count": 0, "sgpr_count": 48}  # fmt: skip
+    info = {"dispatch_id": 3, "kernel_id": 2, "group_segment_size": 66_000,
+            "workgroup_size": {"x": 64, "y": 4, "z": 1}}  # fmt: skip
+    tool = {
+        "agents": agents,
+        "kernel_symbols": [symbol],
+        "buffer_records": {"kernel_dispatch": [{"dispatch_info": info}]},
+    }
+    results = tmp_path / "out/host/5_results.json"
+    results.parent.mkdir()
+    results.write_text(json.dumps({"rocprofiler-sdk-tool": [tool]}))
+
+    found = analyse(Request(tmp_path / BUNDLE))
+
+    assert (found.target.processor, found.target.why) == ("gfx950", "by 5_results.json")
+    resources = found.needs.resources
+    assert (resources.vgprs, resources.sgprs, resources.lds_bytes) == (32, 48, 66_000)
+    assert (resources.workgroup_size, found.needs.unknown) == (256, ())
+    assert found.occupancy is not None
+    assert (found.occupancy.waves_per_simd, found.occupancy.limited_by) == (2, "lds")
+
+
+def test_launches_that_differ_are_not_guessed_at(tmp_path: Path) -> None:
+    bundle = AttBundle()
+    bundle.run([Step(bundle.add("v_mov_b32_e32 v30, 0"))])
+    bundle.write(tmp_path / BUNDLE)
+    write_kernel_trace(tmp_path / "out/5_kernel_trace.csv", Launched(vgprs=40))
+    write_kernel_trace(tmp_path / "out/6_kernel_trace.csv", Launched(vgprs=48))
+
+    found = analyse(Request(tmp_path / BUNDLE))
+
+    assert found.needs.unknown == ("the workgroup's size", "LDS", "SGPRs")
+    assert found.faults == {"ambiguous_launches": 2}
+
+
+def test_several_kinds_of_gpus_leave_it_to_the_instructions(tmp_path: Path) -> None:
+    bundle = AttBundle()
+    bundle.run([Step(bundle.add("v_prng_b32_e32 v1, v2"))])
+    bundle.write(tmp_path / BUNDLE)
+    write_agents(tmp_path / "out/5_agent_info.csv", "gfx942", "gfx950")
+
+    found = analyse(Request(tmp_path / BUNDLE))
+
+    assert (found.target.processor, found.target.is_certain) == ("gfx950", False)
+    assert found.target.why == (
+        "the agent tables name gfx942, gfx950; `v_prng_b32_e32` is of gfx950"
+    )

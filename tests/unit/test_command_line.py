@@ -8,8 +8,8 @@ from ktrace_cli.errors import UsageError
 
 FORMATS = "wanted pftrace, chrome, html, csv, parquet or text"
 COMMANDS = (
-    "the commands are run, decode, summary, diff, baseline, report, merge, view, inspect, doctor,"
-    " selftest, config"
+    "the commands are run, decode, summary, diff, baseline, report, merge, view, inspect, hotspots,"
+    " discover, pmc, att, plan, doctor, selftest, config"
 )
 
 

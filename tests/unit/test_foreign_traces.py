@@ -65,6 +65,9 @@ def test_proton_without_a_rate_is_shown_as_it_writes_and_said_aloud(tmp_path: Pa
     assert slices(found.timeline)[3][2:4] == (200, 1000)
     assert found.notes[0] == "read as Triton Proton's Chrome JSON: 8 waves"
     assert "LENGTHS ARE CYCLES, shown as nanoseconds" in found.notes[1]
+    assert found.timeline.own_clock == (
+        "a clock of unknown rate, whose cycles are taken as nanoseconds"
+    )
     cycles = in_cycles(read(path, Shape(clock=2 * GHZ)).timeline)
     assert cycles.slices["ns"].tolist()[:3] == [1000, 200, 400]
 

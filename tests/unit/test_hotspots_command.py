@@ -64,7 +64,8 @@ def test_the_report_says_what_stalls_and_how_it_knows(folder: Path) -> None:
         "target: gfx942 (by 9_agent_info.csv)",
         "occupancy: at most 2 of 8 waves per SIMD, limited by vgpr (vgpr 2, lds 3, sgpr 8,"
         " workgroup 8, waves 8); 256 VGPRs and 32 SGPRs by 9_kernel_trace.csv and instructions;"
-        " 20,480 B LDS and 256 work-items of a workgroup by 9_kernel_trace.csv; not known: dynamic LDS",
+        " 20,480 B LDS and 256 work-items of a workgroup by 9_kernel_trace.csv; not known: dynamic"
+        " LDS",
         "for 3 waves per SIMD: vgpr from 256 to 168",
         "observed: at most 1 wave on one SIMD at a time",
         "scope: 1 wave on SE 0 CU 1 of 1 wave on 1 CU that the trace saw: rocprofv3 traces"
@@ -95,6 +96,18 @@ def test_details_show_the_source_and_the_worst_instructions(folder: Path) -> Non
     assert "s_waitcnt vmcnt(0) 100 0 1 0x1004" in shown[begin:]
     assert "inlined into `/src/gemm.hip:4`" in shown
     assert "instructions that were waited for last:" in shown
+
+
+def test_details_by_instruction_show_the_code_around(folder: Path) -> None:
+    shown = lines(folder, "--mode", "asm", "--detail", "--context", 1, "--topk", 1)
+
+    begin = shown.index("0x1004: 100 cycles of stall")
+    assert shown[begin + 4 : begin + 7] == [
+        "global_load_dword v1, v[2:3], off 4 8 1 0x1000 gemm.hip:2",
+        "> s_waitcnt vmcnt(0) 100 0 1 0x1004 gemm.hip:3",
+        "v_mfma_f32_32x32x8_f16 v[0:15…8:19], v[0:15] 20 0 1 0x1008 mma.h:30",
+    ]
+    assert "/src/gemm.hip:3: 100 cycles of stall" not in shown
 
 
 def test_a_folder_above_is_enough_where_there_is_one_bundle(folder: Path) -> None:

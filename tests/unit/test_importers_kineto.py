@@ -213,3 +213,24 @@ def test_a_chrome_trace_without_a_base_counts_an_unknown_clock() -> None:
     assert trace.clock is Clock.UNKNOWN
     assert trace.format == "Chrome JSON"
     assert named_slices(trace) == [("a", "thread 77", 5_000, 6_000)]
+
+
+def test_time_0_of_a_chrome_trace_is_its_first_event() -> None:
+    events = [complete("first", "", 0, 2), complete("next", "", 3, 2)]
+
+    trace = read_kineto(json.dumps(events).encode(), PATH)
+
+    assert [name for name, *_ in named_slices(trace)] == ["first", "next"]
+    assert trace.repairs.counted() == {}
+
+
+def test_an_end_ends_the_last_begin_of_its_name() -> None:
+    def event(ph: str, name: str, ts: int) -> dict[str, object]:
+        return {"ph": ph, "name": name, "pid": 1, "tid": 1, "ts": ts}
+
+    events = [event("B", "a", 1), event("B", "b", 2), event("E", "a", 5), event("E", "b", 9)]
+
+    trace = read_kineto(json.dumps(events).encode(), PATH)
+
+    lengths = {name: end - begin for name, _, begin, end in named_slices(trace)}
+    assert lengths == {"a": 4000, "b": 7000}

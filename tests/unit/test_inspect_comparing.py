@@ -62,9 +62,9 @@ def test_text_shows_occupancy_and_the_mix_of_each_phase():
     assert "4 waves need at most 16,384 B of LDS (2,048 fewer)" in lines
     assert "mma > k_tile 25 8 5 3 6 2 1" in lines
     assert any(
-        line.startswith("code: 560 instructions, disassembled by llvm-objdump") for line in lines
+        line.startswith("code: 540 instructions, disassembled by llvm-objdump") for line in lines
     )
-    assert "round range 6 42 4 144" in lines
+    assert "round range 6 42 4 176" in lines
     assert "note: 10 instructions are reached with different phases open" in lines
 
 
@@ -102,11 +102,11 @@ def test_two_builds_are_compared_and_what_tracing_adds_is_counted():
     assert "occupancy: 3 waves per SIMD on both sides" in lines
     assert "SGPRs 22 36 +14" in lines
     assert (
-        "tracing adds 370 instructions: 141 in markers and 229 around them, which are counted "
-        "below; 434 more lie on slow paths" in lines
+        "tracing adds 370 instructions: 161 in markers and 209 around them, which are counted "
+        "below; 482 more lie on slow paths" in lines
     )
-    assert "instructions 331 560 +229" in lines
-    assert "waits 10 27 +17" in lines
+    assert "instructions 331 540 +209" in lines
+    assert "waits 10 24 +14" in lines
     assert not any(line.startswith("mfma") for line in lines)
 
 
@@ -120,7 +120,8 @@ def test_phases_of_two_annotated_builds_are_compared():
     assert kernel["waves_per_simd"] == {"before": 3, "after": 3, "difference": 0}
 
 
-def test_a_step_down_in_occupancy_fails_where_it_is_asked_to(tmp_path):
+def test_a_step_down_in_occupancy_fails_where_it_is_asked_to(tmp_path, monkeypatch):
+    use_no_disassembler(monkeypatch)
     old, new = build(tmp_path / "old.co", 64), build(tmp_path / "new.co", 65)
 
     down = run(old, new, "--fail-on", "occupancy")
@@ -132,7 +133,8 @@ def test_a_step_down_in_occupancy_fails_where_it_is_asked_to(tmp_path):
     assert "8 waves need at most 64 VGPRs (1 fewer)" in rows(down.stdout)
 
 
-def test_kernels_that_only_one_side_has_are_named(tmp_path):
+def test_kernels_that_only_one_side_has_are_named(tmp_path, monkeypatch):
+    use_no_disassembler(monkeypatch)
     old = tmp_path / "old.co"
     old.write_bytes(make_code_object([KernelSource("k"), KernelSource("gone")]))
 
@@ -187,7 +189,8 @@ def test_fail_on_wants_two_files():
     assert problem.what == "`--fail-on` compares two files"
 
 
-def test_builds_without_a_common_kernel_cannot_be_compared(tmp_path):
+def test_builds_without_a_common_kernel_cannot_be_compared(tmp_path, monkeypatch):
+    use_no_disassembler(monkeypatch)
     one, other = build(tmp_path / "a.co", 32, name="a"), build(tmp_path / "b.co", 32, name="b")
 
     problem = run(one, other, "--fail-on", "occupancy").exception

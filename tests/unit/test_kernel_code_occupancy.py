@@ -12,6 +12,7 @@ from ktrace_cli.kernel_code.occupancy import (
     Occupancy,
     combined_vgprs,
     occupancy,
+    processor_of,
 )
 
 
@@ -120,6 +121,14 @@ def test_at_the_most_of_the_target_nothing_limits():
 def test_accumulation_registers_begin_at_a_multiple_of_four():
     assert combined_vgprs(41, 8) == 52
     assert combined_vgprs(41, 0) == 41
+
+
+def test_the_processor_is_found_in_every_spelling_of_a_target():
+    assert processor_of("gfx942:sramecc+:xnack-") == "gfx942"
+    assert processor_of("amdgcn-amd-amdhsa--gfx90a:xnack-") == "gfx90a"
+    assert processor_of("amdgpu9.42-amd-amdhsa-unknown-gfx950") == "gfx950"
+    assert processor_of("gfx9-4-generic:xnack+") == "gfx9-4-generic"
+    assert processor_of("unknown (machine 0x60)") == "unknown (machine 0x60)"
 
 
 def test_a_target_without_rules_is_refused_by_name():

@@ -98,13 +98,14 @@ def test_a_range_may_be_lists_in_a_list(value: str, tmp_path: Path) -> None:
         ("kernel-include-regex", "'kernel-include-regex' is the option, keys have no dashes",
          "write `kernel_include_regex`"),
         ("zzz", "there is no option 'zzz'", "`ktrace run --help` lists the options"),
-        ("pmc", "`pmc` is rocprofv3's: hardware counters and samples, which ktrace does not"
-         " collect", "remove it here, and collect it with rocprofv3 in a run of its own"),
+        ("pmc", "`pmc` is rocprofv3's: hardware counters and samples, which `ktrace run` does not"
+         " collect", "remove it here; `ktrace pmc -- PROGRAM` counts in runs of its own"),
         ("kernel_trace", "`kernel_trace` is rocprofv3's: traces of the host's calls and of whole"
          " kernels, which ktrace does not collect",
          "remove it here, and collect it with rocprofv3 in a run of its own"),
-        ("att_target_cu", "`att_target_cu` is rocprofv3's: instruction traces, which ktrace does"
-         " not collect", "remove it here, and collect it with rocprofv3 in a run of its own"),
+        ("att_target_cu", "`att_target_cu` is rocprofv3's: instruction traces, which `ktrace run`"
+         " does not collect",
+         "remove it here; `ktrace att -- PROGRAM` traces instructions in a run of its own"),
         ("truncate_kernels", "`truncate_kernels` is rocprofv3's: how it shows its own data",
          "remove it; `ktrace summary` and `ktrace decode` show a recording"),
         ("disable-signal-handlers", "`disable-signal-handlers` is rocprofv3's: how it runs a"

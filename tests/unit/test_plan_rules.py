@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ktrace_cli.analysis.imbalance import Imbalance, Spread
 from ktrace_cli.analysis.results import KernelSummary
 from ktrace_cli.errors import KtraceError
-from ktrace_cli.planning.evidence import read_stalls
+from ktrace_cli.planning.evidence import NextStep, read_stalls
 from ktrace_cli.planning.findings import Finding, KernelEvidence
 from ktrace_cli.planning.rules import RULES, find
 
@@ -156,6 +156,18 @@ def test_an_occupancy_step_must_be_within_reach(
             "3 instead of 2 waves per SIMD need vgpr from 180 to 168; waves stall for"
         )
         assert findings[0].match.evidence.endswith("not known: LDS")
+
+
+def test_the_code_of_a_recording_tells_a_step_without_stalls() -> None:
+    step = NextStep(4, 3, (("lds", 24576, 20480),), ())
+
+    (finding,) = find(KernelEvidence("gemm", traced_step=step))
+
+    assert (finding.rule, finding.match.priority.value) == ("occupancy_step", "LOW")
+    assert finding.match.evidence == (
+        "4 instead of 3 waves per SIMD need lds from 24.0 KiB to 20.0 KiB; of the traced build;"
+        " how much its waves wait is not known"
+    )
 
 
 def summary(*, tail: float, xcd: float, workgroup: float, units: int = 8) -> KernelSummary:

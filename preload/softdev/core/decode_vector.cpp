@@ -221,9 +221,30 @@ bool is_sparse(uint32_t op) {
   }
 }
 
+bool is_sparse_16x16(uint32_t op, Arch arch) {
+  if (arch == Arch::gfx90a) {
+    return false;  // it has others there
+  }
+  switch (op) {
+    case 67:
+    case 90:
+    case 98:
+    case 102:
+    case 106:
+      return true;
+    default:
+      return (op >= 57 && op <= 61) || (op >= 120 && op <= 123);
+  }
+}
+
 // Passes of four cycles: 4 * M * N * K * blocks / (operations per cycle of the matrix unit for the type).
 uint8_t matrix_passes(uint32_t op, Arch arch) {
+  if (is_sparse_16x16(op, arch)) {
+    return 4;
+  }
   switch (op) {
+    case 110:  // f64 16x16x4
+      return arch == Arch::gfx950 ? 16 : 8;
     case 64:
     case 68:
     case 72:
@@ -237,7 +258,6 @@ uint8_t matrix_passes(uint32_t op, Arch arch) {
     case 81:
     case 94:
     case 45:
-    case 110:
       return 8;
     case 66:
     case 74:

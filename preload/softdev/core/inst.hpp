@@ -85,7 +85,7 @@ enum class TimeClass : uint8_t {
 
 struct Inst {
   Handler handler = nullptr;  // never null once the core has decoded it
-  uint16_t op = 0;  // canonical opcode for vector encodings, the encoding's own opcode otherwise
+  uint16_t op = 0;            // canonical opcode for vector encodings, the encoding's own opcode otherwise
   Encoding encoding = Encoding::unknown;
   uint8_t size = 4;      // bytes: 4, 8 or 16
   bool foreign = false;  // another target's: the one that it was decoded for lacks it

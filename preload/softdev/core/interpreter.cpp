@@ -60,8 +60,8 @@ void run_indexed(Wave& wave, const Inst& inst) {
   moved.handler(wave, moved);
 }
 
-// Makes `time` that at which the instruction can start, and its unit of the SIMD busy from then on. If that is
-// after the deadline, other waves go first: false is returned, and the unit stays as it was.
+// Makes `time` that at which the instruction can start, and its unit of the SIMD busy from then on. If that
+// is after the deadline, other waves go first: false is returned, and the unit stays as it was.
 bool start_late(Wave& wave, Turns& turns, const Decoded& decoded, uint64_t deadline, uint64_t& time) {
   const Inst& inst = decoded.inst;
   const uint64_t before = time;
@@ -81,7 +81,8 @@ bool start_late(Wave& wave, Turns& turns, const Decoded& decoded, uint64_t deadl
 }
 
 // Likewise for the units of the CU, which are free from some cycle on.
-inline bool start_on_cu(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t deadline, uint64_t& time) {
+inline bool start_on_cu(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t deadline,
+                        uint64_t& time) {
   const uint64_t before = time;
   if (__builtin_expect(time < wave.matrix_ready, 0)) {
     time = after_matrix_results(wave, decoded, time);
@@ -107,7 +108,8 @@ inline bool start(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t d
   }
   Turns& turns = units.turns(decoded.inst.unit, wave.simd);
   const uint64_t turn = Turns::of(time);
-  const bool is_simple = decoded.takes_one_turn && time >= wave.matrix_ready && turn * Turns::cycles <= deadline;
+  const bool is_simple =
+      decoded.takes_one_turn && time >= wave.matrix_ready && turn * Turns::cycles <= deadline;
   if (__builtin_expect(!is_simple || !turns.take_if_free(turn), 0)) {
     return start_late(wave, turns, decoded, deadline, time);
   }

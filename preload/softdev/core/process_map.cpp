@@ -69,8 +69,8 @@ int add_data_of_object(dl_phdr_info* object, size_t, void* result) {
   return 0;
 }
 
-// The main thread's stack has a name. For the others the C library knows; for the main thread it would read all
-// mappings.
+// The main thread's stack has a name. For the others the C library knows; for the main thread it would read
+// all mappings.
 bool has_named_stack() { return syscall(SYS_gettid) == getpid(); }
 
 // Part of which is anonymous, such as uninitialized variables: by address.

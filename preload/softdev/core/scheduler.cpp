@@ -2,8 +2,6 @@
 // time runs. One thread and no host clock: the same dispatch always runs the same way.
 #include "core/scheduler.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <new>
 #include <queue>
@@ -80,23 +78,22 @@ struct Cu {
   std::vector<std::unique_ptr<Workgroup>> groups;  // resident
   uint16_t slots[CuUnits::simds] = {};             // one bit per occupied wave slot
 
-  // The first of those with the lowest time; null if there are none.
-  Runnable* earliest() {
+  // The first of those with the lowest time, null if there are none, and the lowest time of the others.
+  struct Choice {
     Runnable* first = nullptr;
+    uint64_t next = ~uint64_t{0};
+  };
+  Choice choose() {
+    Choice choice;
     for (Runnable& each : runnable) {
-      if (!first || each.time < first->time) {
-        first = &each;
+      if (!choice.first || each.time < choice.first->time) {
+        choice.next = choice.first ? choice.first->time : choice.next;
+        choice.first = &each;
+      } else {
+        choice.next = std::min(choice.next, each.time);
       }
     }
-    return first;
-  }
-  // The lowest time of the others; the greatest there is if there are none.
-  uint64_t next_after(const Runnable& first) const {
-    uint64_t time = ~uint64_t{0};
-    for (const Runnable& each : runnable) {
-      time = &each == &first ? time : std::min(time, each.time);
-    }
-    return time;
+    return choice;
   }
   void remove(const Wave& wave) {
     runnable.erase(std::find_if(runnable.begin(), runnable.end(),
@@ -212,7 +209,7 @@ class Run {
   }
 
   void enqueue(Cu& cu) {
-    if (const Runnable* first = cu.earliest()) {
+    if (const Runnable* first = cu.choose().first) {
       m_queue.emplace(first->time, cu.index);
     }
   }
@@ -323,11 +320,11 @@ class Run {
   }
 
   void run_cu(Cu& cu, uint64_t horizon) {
-    while (Runnable* first = cu.earliest()) {
-      if (first->time > horizon) {
+    for (;;) {
+      const auto [first, next] = cu.choose();
+      if (!first || first->time > horizon) {
         return;
       }
-      const uint64_t next = cu.next_after(*first);
       const uint64_t deadline = next < horizon ? std::min(horizon, next + wave_slack) : horizon;
       Wave& wave = *first->wave;
       m_current = &wave;
@@ -389,69 +386,6 @@ class Run {
 };
 
 }  // namespace
-
-WavePool::~WavePool() {
-  for (void* slab : m_slabs) {
-    munmap(slab, slab_files * rows * lanes * sizeof(uint32_t));
-  }
-}
-
-CuClock& WavePool::clock(uint32_t cu, uint32_t xcd) {
-  while (m_xcds.size() <= xcd) {
-    m_xcds.emplace_back();
-  }
-  while (m_cus.size() <= cu) {
-    m_cus.emplace_back();
-  }
-  m_cus[cu].xcd = &m_xcds[xcd];
-  return m_cus[cu];
-}
-
-void WavePool::clear_clocks() {
-  for (CuClock& cu : m_cus) {
-    cu.clear();
-  }
-  for (XcdClock& xcd : m_xcds) {
-    xcd.clear();
-  }
-}
-
-Wave* WavePool::take() {
-  if (m_free.empty()) {
-    m_waves.push_back(std::make_unique<Wave>());
-    m_waves.back()->vgprs = nullptr;
-    m_waves.back()->scratch = nullptr;
-    return m_waves.back().get();
-  }
-  Wave* wave = m_free.back();
-  m_free.pop_back();
-  return wave;
-}
-
-uint32_t* WavePool::take_registers() {
-  if (m_free_registers.empty()) {
-    grow();
-  }
-  uint32_t* file = m_free_registers.back();
-  m_free_registers.pop_back();
-  return file;
-}
-
-void WavePool::grow() {
-  constexpr size_t file_dwords = rows * lanes;
-  constexpr size_t size = slab_files * file_dwords * sizeof(uint32_t);
-  // Most rows are never touched: pages come into being one by one, so huge ones would waste what they save.
-  void* slab =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (slab == MAP_FAILED) {
-    throw std::bad_alloc();
-  }
-  madvise(slab, size, MADV_NOHUGEPAGE);
-  m_slabs.push_back(slab);
-  for (size_t k = slab_files; k-- > 0;) {
-    m_free_registers.push_back(static_cast<uint32_t*>(slab) + k * file_dwords);
-  }
-}
 
 DispatchResult run_dispatch(const Device& device, const MemoryRegistry& registry, WavePool& pool,
                             const Dispatch& dispatch, uint64_t dispatch_id, uint64_t begin, uint64_t& end) {

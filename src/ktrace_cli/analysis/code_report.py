@@ -57,6 +57,10 @@ def describe_occupancy(kernel: InspectedKernel) -> Iterator[Line]:
     limits = ", ".join(f"{_LIMIT_WORDS[each.name]} {each.waves}" for each in found.limits)
     bound = _LIMIT_WORDS[found.limited_by]
     yield Line((f"limited by {bound}; waves per SIMD by each limit alone: {limits}",), 2)
+    if kernel.is_bound_by_allocation:
+        allocated, used = kernel.allocated_vgprs, kernel.kernel.resources.vgprs
+        words = f"the kernel descriptor allocates {allocated} VGPRs; the metadata names {used}"
+        yield Line((words,), 2)
     yield from _describe_step(found)
 
 
@@ -98,7 +102,7 @@ def _totals(code: KernelInspection) -> str:
     if not code.markers:
         return text
     setup = code.setup_instructions
-    of_setup = "" if setup is None else f", {setup:,} of them to begin and end the trace"
+    of_setup = "" if setup is None else f", {setup:,} of them KTRACE_WAVE's"
     slow = f"{code.slow_instructions:,} on their slow paths"
     return f"{text}{of_setup}; markers have {code.marker_instructions:,} more, and {slow}"
 

@@ -25,8 +25,9 @@ from flydsl._mlir.dialects import arith, gpu, llvm
 from flydsl.expr import rocdl
 from flydsl.runtime.device import get_rocm_arch
 
-from ktrace_cli.annotate import instructions
-from ktrace_cli.annotate.instructions import BeginOperands, Payload
+from ktrace_cli.annotate import beginning, instructions, registers
+from ktrace_cli.annotate.beginning import BeginOperands
+from ktrace_cli.annotate.instructions import Payload
 from ktrace_cli.annotate.notes import Marker, kernel_note
 from ktrace_cli.annotate.unit import Unit, unit_of
 from ktrace_cli.trace_file.layout import Kind, ValueType
@@ -66,13 +67,13 @@ def begin(trace: Any) -> Wave:
     unit = unit_of(_place()[0], kernel)
     text = kernel_note(unit.key, argument=0)
     at = BeginOperands("$0", "$1", "$2", "$3", "$4", ("$5", "$6", "$7"), ("$8", "$9", "$10"))
-    text += instructions.begin(_target(), at)
+    text += beginning.begin(_target(), at)
     i32, i64 = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(64)
     axes = [gpu.Dimension.x, gpu.Dimension.y, gpu.Dimension.z]
     places = [gpu.block_id(axis) for axis in axes] + [gpu.thread_id(axis) for axis in axes]
     handle = _assemble(
         text,
-        f"=&s,=&s,=&v,=&v,s,s,s,s,v,v,v,{instructions.SCRATCH}",
+        f"=&s,=&s,=&v,=&v,s,s,s,s,v,v,v,{registers.SCRATCH}",
         [sink, *(arith.index_cast(i32, place) for place in places)],
         ir.Type.parse("!llvm.struct<(i64, i32, i32, i32)>"),
     )
@@ -82,7 +83,7 @@ def begin(trace: Any) -> Wave:
 def end(t: Wave) -> None:
     """End the record, at the end of the kernel."""
     text = instructions.end(_target(), "$0", "$1")
-    _assemble(text, f"s,s,{instructions.SCRATCH}", [t.base, t.size], None)
+    _assemble(text, f"s,s,{registers.SCRATCH}", [t.base, t.size], None)
 
 
 def push(t: Wave, name: str, *values: Any, lane: str = "") -> None:
@@ -144,33 +145,39 @@ def _write(t: Wave, note: str, kind: Kind, event_id: int, values: tuple[Any, ...
 
 def _words(value: Any) -> list[tuple[Any, int]]:
     """Return a payload's words, each of 32 bits, and their types."""
+    if isinstance(value, (bool, int, float)):
+        return [_word_of_constant(value)]
     i32 = ir.IntegerType.get_signless(32)
-    if isinstance(value, bool):
-        return [(arith.constant(i32, int(value)), int(ValueType.BOOL))]
-    if isinstance(value, int):
-        return [(arith.constant(i32, value), int(ValueType.I32))]
-    if isinstance(value, float):
-        return _words(arith.constant(ir.F32Type.get(), value))
     bits = _value(value)
-    signed = getattr(type(value), "signed", True)
+    width = bits.type.width if isinstance(bits.type, ir.IntegerType) else 0
+    is_signed = getattr(type(value), "signed", True)
     if isinstance(bits.type, ir.IndexType):
         return [(arith.index_cast(i32, bits), int(ValueType.I32))]
     if isinstance(bits.type, ir.F32Type):
         return [(arith.bitcast(i32, bits), int(ValueType.F32))]
-    if isinstance(bits.type, ir.IntegerType) and bits.type.width == 32:
-        return [(bits, int(ValueType.I32 if signed else ValueType.U32))]
-    if isinstance(bits.type, ir.IntegerType) and bits.type.width == 64:
-        shift = arith.constant(bits.type, 32)
-        halves = [arith.trunci(i32, part) for part in (bits, arith.shrui(bits, shift))]
-        kind = ValueType.I64 if signed else ValueType.U64
-        return list(zip(halves, instructions.halves_of(kind, 64), strict=True))
+    if width == 32:
+        return [(bits, int(ValueType.I32 if is_signed else ValueType.U32))]
+    if width == 64:
+        high = arith.shrui(bits, arith.constant(bits.type, 32))
+        kind = ValueType.I64 if is_signed else ValueType.U64
+        halves = [arith.trunci(i32, part) for part in (bits, high)]
+        return list(zip(halves, instructions.halves_of(kind), strict=True))
     raise TypeError(
         f"ktrace: a payload is an i32, an i64 or an f32, and not {bits.type}; convert it"
     )
 
 
+def _word_of_constant(value: float) -> tuple[Any, int]:
+    i32 = ir.IntegerType.get_signless(32)
+    if isinstance(value, bool):
+        return arith.constant(i32, int(value)), int(ValueType.BOOL)
+    if isinstance(value, int):
+        return arith.constant(i32, value), int(ValueType.I32)
+    return arith.bitcast(i32, arith.constant(ir.F32Type.get(), value)), int(ValueType.F32)
+
+
 def _assemble(text: str, constraints: str, operands: list[Any], result: Any) -> Any:
-    constraints = f"{constraints},{instructions.CLOBBERS}"
+    constraints = f"{constraints},{registers.CLOBBERS}"
     rocdl.sched_barrier(0)
     written = llvm.inline_asm(result, operands, text, constraints, has_side_effects=True)
     rocdl.sched_barrier(0)
@@ -186,7 +193,7 @@ def _value(value: Any) -> Any:
 
 
 def _target() -> str:
-    target = get_rocm_arch().split(":")[0]
+    target = str(get_rocm_arch()).split(":")[0]
     if target not in TARGETS:
         raise ValueError(f"ktrace: markers are for {', '.join(TARGETS)}, and not for {target!r}")
     return target

@@ -33,9 +33,8 @@ class Marker:
             raise ValueError("ktrace: a marker needs a name")
         for text in (self.name, self.lane):
             if any(character in _SPECIAL or character < " " for character in text):
-                raise ValueError(
-                    f"ktrace: {text!r} has a control character or one of {' '.join(sorted(_SPECIAL))}"
-                )
+                special = " ".join(sorted(_SPECIAL))
+                raise ValueError(f"ktrace: {text!r} has a control character or one of {special}")
         if len(self.lane.encode()) >= layout.LANE_SIZE:
             raise ValueError(f"ktrace: the lane {self.lane!r} has more than 15 bytes; shorten it")
 

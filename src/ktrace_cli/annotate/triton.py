@@ -22,8 +22,9 @@ from typing import Any, Final
 import triton
 from triton.language import core
 
-from ktrace_cli.annotate import instructions
-from ktrace_cli.annotate.instructions import BeginOperands, Payload
+from ktrace_cli.annotate import beginning, instructions, registers
+from ktrace_cli.annotate.beginning import BeginOperands
+from ktrace_cli.annotate.instructions import Payload
 from ktrace_cli.annotate.notes import Marker, kernel_note
 from ktrace_cli.annotate.unit import Unit, unit_of
 from ktrace_cli.trace_file.layout import Kind, ValueType
@@ -32,7 +33,14 @@ __all__ = ["begin", "end", "group", "mark", "phase", "phase_end", "pop", "push"]
 
 TARGETS: Final = ("gfx90a", "gfx942", "gfx950")
 _UNIT: Final = "ktrace_unit"
-_SOURCES: Final = ("instructions.py", "notes.py", "triton.py", "unit.py")
+_SOURCES: Final = (
+    "beginning.py",
+    "instructions.py",
+    "notes.py",
+    "registers.py",
+    "triton.py",
+    "unit.py",
+)
 _VERSION = core.constexpr(
     hashlib.sha256(
         b"".join(Path(__file__).with_name(name).read_bytes() for name in _SOURCES)
@@ -52,11 +60,11 @@ def begin(trace: Any, _semantic: Any = None, _generator: Any = None) -> Any:
     unit = unit_of(_generator.file_name, _generator.function_name)
     setattr(_generator.module, _UNIT, unit)
     at = BeginOperands("$0", "$1", "$2", "$3", "$4", ("$5", "$6", "$7"), ("$8",))
-    text = kernel_note(unit.key, argument) + instructions.begin(target, at)
+    text = kernel_note(unit.key, argument) + beginning.begin(target, at)
     blocks = [core.program_id(axis, _semantic=_semantic) for axis in range(3)]
     outputs = core.inline_asm_elementwise(
         text,
-        f"=&s,=&s,=&v,=&v,s,s,s,s,v,{instructions.SCRATCH},{instructions.CLOBBERS}",
+        f"=&s,=&s,=&v,=&v,s,s,s,s,v,{registers.SCRATCH},{registers.CLOBBERS}",
         [trace, *blocks, _work_item(_semantic)],
         (core.int64, core.int32, core.int32, core.int32),
         is_pure=False,
@@ -68,7 +76,7 @@ def begin(trace: Any, _semantic: Any = None, _generator: Any = None) -> Any:
 
 # Triton's key of a compiled kernel has the text of functions of its own kind, and not what builtins
 # do: by this one, which no kernel goes without, markers of another ktrace are other kernels.
-@triton.jit  # type: ignore[untyped-decorator,unused-ignore]
+@triton.jit
 def end(t):  # type: ignore[no-untyped-def]
     """End the record: before every `return` of the kernel, and at its end."""
     _end(t, _VERSION)
@@ -77,7 +85,7 @@ def end(t):  # type: ignore[no-untyped-def]
 @core.builtin
 def _end(t: Any, version: Any, _semantic: Any = None) -> None:
     text = instructions.end(_target(_semantic), "$2", "$3")
-    _assemble(text, f"s,s,{instructions.SCRATCH}", t, [], _semantic)
+    _assemble(text, f"s,s,{registers.SCRATCH}", t, [], _semantic)
 
 
 @core.builtin
@@ -150,7 +158,7 @@ def _assemble(text: str, constraints: str, t: Any, values: list[Any], semantic: 
     # and of a clobbered EXEC the compiler warns.
     core.inline_asm_elementwise(
         text,
-        f"=&s,={{exec}},{constraints},{instructions.CLOBBERS}",
+        f"=&s,={{exec}},{constraints},{registers.CLOBBERS}",
         [*t.values, *values],
         (core.int32, core.int64),
         is_pure=False,
@@ -179,7 +187,7 @@ def _words(value: Any, semantic: Any) -> list[tuple[Any, int]]:
     high = number.__rshift__(32, _semantic=semantic)
     return [
         (part.to(core.int32, _semantic=semantic), type_of_half)
-        for part, type_of_half in zip((number, high), instructions.halves_of(kind, 64), strict=True)
+        for part, type_of_half in zip((number, high), instructions.halves_of(kind), strict=True)
     ]
 
 

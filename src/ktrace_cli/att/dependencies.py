@@ -19,6 +19,7 @@ from ktrace_cli.kernel_code.instructions import InstructionClass, classify
 NOT_TOLD: Final = ""
 _REGISTERS: Final = re.compile(r"\b(?:acc)?([vas])\[(\d+):(\d+)\]|\b([vas])(\d+)\b|\b(vcc|exec|m0)")
 _LOOK_BACK: Final = 24
+_LOOK_AHEAD: Final = 4
 _MOST_REGISTERS: Final = 512
 _WAIT_STATES: Final = re.compile(r"^s_nop\s+(?:0x)?([0-9a-f]+)")
 
@@ -168,7 +169,8 @@ def find_padding(
         processor: gfx942
     """
     found: dict[tuple[str, str], Padding] = {}
-    for (row, _, after), seen in _executed_nops(waves, kinds).items():
+    for (row, _, _), seen in _executed_nops(waves, kinds).items():
+        after = next((one for one in seen.after if not _is_nop(kinds, one)), -1)
         consumer = table.text[after] if after >= 0 else ""
         producer = _producer(table, seen.before, consumer)
         key = (_mnemonic(producer), _mnemonic(consumer))
@@ -188,15 +190,20 @@ class _Seen:
     """Executions of one s_nop on one way through the code."""
 
     before: list[int]
+    after: list[int]
     count: int = 0
     stall: int = 0
+
+
+def _is_nop(kinds: Sequence[InstructionClass], row: int) -> bool:
+    return kinds[row] is InstructionClass.S_NOP
 
 
 def _executed_nops(
     waves: Sequence[Wave], kinds: Sequence[InstructionClass]
 ) -> dict[tuple[int, int, int], _Seen]:
     """Return the ways on which each s_nop was executed: its row, those before and after."""
-    is_nop = np.array([kind is InstructionClass.S_NOP for kind in kinds], np.bool_)
+    is_nop = np.array([_is_nop(kinds, row) for row in range(len(kinds))], np.bool_)
     ways: dict[tuple[int, int, int], _Seen] = {}
     size = len(kinds) + 1
     for wave in waves:
@@ -214,7 +221,8 @@ def _executed_nops(
             row, before = divmod(rest, size)
             place = int(places[first[number]])
             last = wave.line[max(0, place - _LOOK_BACK) : place].tolist()
-            seen = ways.setdefault((row, before - 1, after - 1), _Seen(last))
+            coming = wave.line[place + 1 : place + 1 + _LOOK_AHEAD].tolist()
+            seen = ways.setdefault((row, before - 1, after - 1), _Seen(last, coming))
             seen.count += int(counts[number])
             seen.stall += int(stalls[number])
     return ways

@@ -146,7 +146,7 @@ def _hotspots(
     numbers, names, no_phases, notes = _phases(found, table, part)
     code = Code(table, [classify(text) for text in table.text], chains_of(table),
                 [names[number] for number in numbers.tolist()])  # fmt: skip
-    cycles = _matrix_cycles(code, part.rows, target, faults)
+    cycles = _matrix_cycles(code, target, faults)
     busy = busy_units(bundle.waves, cycles) if cycles.any() else {}
     sources = by_source(code, part.rows, read_sources(bundle.folder, faults), request.context)
     waits, awaited = split_waits(part.waves, code.kinds, faults)
@@ -167,6 +167,7 @@ def _hotspots(
         by_class=by_class(code, part.rows),
         by_source=sources,
         by_instruction=executed,
+        listing=tuple(code.instruction(row) for row in part.rows.tolist()),
         by_phase=() if no_phases else _phase_rows(code, part.rows, coverage, names),
         no_phases=no_phases,
         waits=tuple(WaitRow(one.kind, one.on, one.count, one.stall) for one in waits),
@@ -207,10 +208,12 @@ def _target(bundle: _Bundle, found: KernelObject | None, texts: Sequence[str]) -
     except (OSError, orjson.JSONDecodeError, AttributeError):
         family = ""
     target = infer(texts, family)
-    if processors:
-        several = f"the agent tables name {', '.join(sorted(processors))}; {target.why}"
-        return Target(target.processor, several, is_certain=False)
-    return target
+    tables = (
+        f"the agent tables name {', '.join(sorted(processors))}"
+        if processors
+        else "there is no agent table and no code object"
+    )
+    return Target(target.processor, f"{tables}; {target.why}", is_certain=False)
 
 
 def _phases(
@@ -246,7 +249,7 @@ def _phases(
     return numbers, list(number_by_name), "", notes
 
 
-def _matrix_cycles(code: Code, rows: Ints, target: Target, faults: Faults) -> Ints:
+def _matrix_cycles(code: Code, target: Target, faults: Faults) -> Ints:
     """Return of each row of the table how long it keeps the matrix unit; 0 for all others."""
     cycles = np.zeros(len(code.table.text), np.int64)
     for row in np.flatnonzero(code.table.hit).tolist():

@@ -17,6 +17,7 @@ from ktrace_cli.importers.registers import target_of_version
 
 _BUNDLE: Final = re.compile(r"ui_output_agent_(\d+)_dispatch_(\d+)")
 _LARGEST: Final = 256 << 20
+_GPU: Final = 2
 _NUMBERS: Final = (
     "VGPR_Count", "Accum_VGPR_Count", "SGPR_Count", "LDS_Block_Size", "Workgroup_Size_X",
     "Workgroup_Size_Y", "Workgroup_Size_Z",
@@ -118,16 +119,19 @@ def _add_launches(table: CsvTable, path: Path, beside: Beside) -> None:
 
 def _add_json(document: Any, path: Path, beside: Beside) -> None:
     for tool in _list(_get(document, "rocprofiler-sdk-tool")):
-        for agent in _list(_get(tool, "agents")):
+        gpus = [one for one in _list(_get(tool, "agents")) if _get(one, "type") == _GPU]
+        ours = [one for one in gpus if _get(_get(one, "id"), "handle") == beside.agent]
+        for agent in ours or gpus:
             name = str(_get(agent, "name") or "")
-            is_ours = beside.agent in (None, _get(_get(agent, "id"), "handle"))
-            if _get(agent, "type") == 2 and name.startswith("gfx") and is_ours:
+            if name.startswith("gfx"):
                 beside.processors.setdefault(name, path.name)
-        symbols = {_get(one, "kernel_id"): one for one in _list(_get(tool, "kernel_symbols"))}
+        symbols = {
+            _number(_get(one, "kernel_id")): one for one in _list(_get(tool, "kernel_symbols"))
+        }
         for record in _list(_get(_get(tool, "buffer_records"), "kernel_dispatch")):
             info = _get(record, "dispatch_info")
             if info and _get(info, "dispatch_id") == beside.dispatch:
-                launch = _launch(info, symbols.get(_get(info, "kernel_id")))
+                launch = _launch(info, symbols.get(_number(_get(info, "kernel_id"))))
                 beside.launches.setdefault(launch, path.name)
 
 

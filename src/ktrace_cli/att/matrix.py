@@ -13,23 +13,14 @@ from numpy.typing import NDArray
 
 from ktrace_cli.att.wave_files import Ints, Wave
 
-# Operations a cycle of one SIMD's matrix unit, by type of the factors. From peak rates.
-_RATES_GFX90A: Final = {"f32": 64, "f64": 64, "f16": 256, "bf16": 128, "bf16_1k": 256, "i8": 256}
-_RATES_GFX942: Final = {
-    "f32": 64, "f64": 64, "f16": 512, "bf16": 512, "bf16_1k": 512, "i8": 1024, "f8": 1024,
-    "xf32": 256,
-}  # fmt: skip
-_RATES_GFX950: Final = {**_RATES_GFX942, "f64": 32}
-_RATES: Final = {
-    "gfx90a": _RATES_GFX90A, "gfx940": _RATES_GFX942, "gfx941": _RATES_GFX942,
-    "gfx942": _RATES_GFX942, "gfx950": _RATES_GFX950,
-}  # fmt: skip
-# gfx950 has shapes that are twice as deep and take as long as those of before.
-_DEEP: Final = {("f16", 512), ("bf16", 512), ("i8", 1024)}
-_SHORT_DEPTH: Final = {"f32": 1, "f16": 4, "bf16": 2, "bf16_1k": 4, "i8": 4, "f64": 4}
+# Passes of four cycles, as LLVM's scheduling models have them (SISchedule.td).
+_PASS: Final = 4
+_CDNA3: Final = ("gfx940", "gfx941", "gfx942", "gfx950")
+_SHALLOW: Final = 4
+"""Products of at most this depth run as fast as they did on gfx90a."""
 _SHAPE: Final = re.compile(
     r"^v_(?P<sparse>s?)mf(?:ma|mac)_(?:scale_)?(?:f32|f64|i32)_"
-    r"(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_?(?:(?P<blocks>\d+)b_)?(?P<type>[a-z][a-z0-9_]*)$"
+    r"(?P<rows>4|16|32)x\d+x(?P<depth>\d+)_?(?:\d+b_)?(?P<type>[a-z][a-z0-9_]*)$"
 )
 _FORMAT: Final = re.compile(r"\b(cbsz|blgp):(\d)")
 _EIGHT_BITS: Final = 2
@@ -39,61 +30,46 @@ _EIGHT_BITS: Final = 2
 @lru_cache(maxsize=4096)
 def matrix_cycles(text: str, processor: str) -> int | None:
     """Return for how many cycles a matrix instruction keeps the unit; None if it is not known."""
-    mnemonic = text.split(" ", 1)[0].removesuffix("_e64")
-    found = _SHAPE.match(mnemonic)
-    rates = _RATES.get(processor)
-    if not found or rates is None:
+    passes = _passes(text, processor)
+    return None if passes is None else _PASS * passes
+
+
+def _passes(text: str, processor: str) -> int | None:
+    found = _SHAPE.match(_mnemonic(text))
+    if not found or processor not in ("gfx90a", *_CDNA3):
         return None
-    rows, columns, depth = (int(found[name]) for name in "mnk")
-    kind = found["type"]
+    rows, kind = int(found["rows"]), found["type"]
     if kind == "f8f6f4":
-        return _mixed(text, rows, processor)
-    kind = "f8" if kind.startswith(("fp8", "bf8")) else kind
-    rate = rates.get(kind, 0)
-    if not rate:
-        return None
-    blocks = int(found["blocks"] or _blocks(rows, depth, kind, is_sparse=bool(found["sparse"])))
-    products = rows * columns * depth * blocks
-    rate *= 2 if found["sparse"] else 1
-    if (
-        processor == "gfx950"
-        and (kind, rates[kind]) in _DEEP
-        and _is_deep(rows, depth, kind, found)
-    ):
-        rate *= 2
-    least = 16 if kind == "f64" else 8
-    return max(2 * products // rate, least)
+        return _mixed(text, rows) if processor == "gfx950" else None
+    if kind == "f64":
+        return 4 if rows == 4 else 16 if processor == "gfx950" else 8
+    if rows == 4:
+        return 2
+    is_slow = processor == "gfx90a" or int(found["depth"]) <= _SHALLOW
+    is_slow &= not found["sparse"] and kind != "xf32"
+    return (8 if is_slow else 4) * (2 if rows == 32 else 1)
 
 
-def _mixed(text: str, rows: int, processor: str) -> int | None:
-    if processor != "gfx950":
-        return None
+def _mixed(text: str, rows: int) -> int:
+    """Return the passes of f8f6f4, which takes twice as long if a factor has 8 bits."""
     formats = dict(_FORMAT.findall(text))
     is_wide = any(int(formats.get(name, 0)) < _EIGHT_BITS for name in ("cbsz", "blgp"))
-    return (32 if is_wide else 16) * (2 if rows == 32 else 1)
+    return (8 if is_wide else 4) * (2 if rows == 32 else 1)
 
 
-def _blocks(rows: int, depth: int, kind: str, *, is_sparse: bool) -> int:
-    """Return how many products an instruction computes whose name does not tell."""
-    if is_sparse or depth != _SHORT_DEPTH.get(kind):
-        return 1
-    if kind == "f64":
-        return 4 if rows == 4 else 1
-    return {32: 2, 16: 4, 4: 16}.get(rows, 1)
-
-
-def _is_deep(rows: int, depth: int, kind: str, found: re.Match[str]) -> bool:
-    deep = {32: 16, 16: 32}.get(rows, 0) * (2 if kind == "i8" else 1)
-    return bool(deep) and depth == deep * (2 if found["sparse"] else 1)
+def _mnemonic(text: str) -> str:
+    return text.split(" ", 1)[0].removesuffix("_e64")
 
 
 def wait_states(text: str, processor: str) -> int | None:
-    """Return the wait states between a matrix instruction and a read of its result by others."""
-    cycles = matrix_cycles(text, processor)
-    if cycles is None or processor == "gfx90a":
+    """Return the wait states that LLVM keeps between a matrix instruction and a read of its result.
+
+    None where they are not known, and for f64, whose readers are not all alike.
+    """
+    passes = _passes(text, processor)
+    if passes is None or processor == "gfx90a" or _mnemonic(text).endswith("f64"):
         return None
-    passes = cycles // 4
-    if re.search(r"x\d+_?(?:\d+b_)?f(?:32|64)$", text.split(" ", 1)[0]):
+    if re.search(r"[\d_]f32$", _mnemonic(text)):
         return passes + 2
     return passes + 3 + (processor == "gfx950" and passes != 2)
 

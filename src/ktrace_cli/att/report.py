@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ktrace_cli.analysis.report import Block, Column, Heading, Line, Name, Table, Text
-from ktrace_cli.att.report_details import awaited, details, padding
+from ktrace_cli.att.report_details import awaited, instruction_details, line_details, padding
 from ktrace_cli.att.report_words import WIDE, place_of, share, short_source, short_sources
 from ktrace_cli.att.results import Coverage, Hotspots, PhaseRow, WaveSpread
 from ktrace_cli.kernel_code.occupancy import Occupancy
@@ -51,8 +51,15 @@ def write_report(found: Hotspots, style: Style) -> list[Block]:
     blocks += padding(found, style.topk if style.has_details else _FEW)
     blocks += _simds(found)
     if style.has_details:
-        blocks += details(found, style.topk, is_by_source=style.mode is not Mode.ASM)
+        blocks += _details(found, style)
     return blocks
+
+
+def _details(found: Hotspots, style: Style) -> Iterator[Block]:
+    if style.mode is not Mode.ASM:
+        yield from line_details(found, style.topk)
+    if style.mode is not Mode.SRC:
+        yield from instruction_details(found, style.topk, style.context)
 
 
 def _headline(found: Hotspots) -> str:
@@ -91,7 +98,11 @@ def _facts(found: Hotspots) -> Iterator[Text]:
 def _occupancy(found: Hotspots) -> Iterator[Text]:
     resources = "; ".join(found.needs.sources)
     if found.occupancy is None:
-        yield (f"occupancy: not computed, the rules of this target are not known ({resources})",)
+        is_known = bool(found.target.processor)
+        why = "the rules of this target are" if is_known else "the target is"
+        yield (f"occupancy: not computed, as {why} not known ({resources})",)
+        if not is_known:
+            yield ("`--code-object` tells the target: occupancy, MFMA busy, wait states",)
         return
     unknown = found.needs.unknown
     bound = f"; not known: {', '.join(unknown)}" if unknown else ""
@@ -169,7 +180,8 @@ def _phases(found: Hotspots) -> list[Block]:
     total = found.totals.stall
     rows = [_phase(one, total) for one in found.by_phase]
     columns = (
-        Column("phase", is_number=False, is_name=True, width=WIDE), Column("stall"), Column("%"),
+        Column("phase", is_number=False, is_name=True, width=WIDE, note=_PHASES),
+        Column("stall"), Column("%"),
         Column("idle"), Column("latency", drop=1),
         Column("mostly", is_number=False, drop=2),
         Column("MFMA", drop=3), Column("MFMA busy", drop=4, note=_BUSY),
@@ -177,6 +189,10 @@ def _phases(found: Hotspots) -> list[Block]:
     return [Line(("stall by ktrace phase, cycles:",)), Table(columns, tuple(rows))]
 
 
+_PHASES = (
+    "a phase has the instructions between its markers, along the branches; (markers) are the"
+    " instructions of tracing itself"
+)
 _BUSY = (
     "MFMA busy: share of the time that waves spend there for which the matrix unit of their SIMD is"
     " busy, whichever wave keeps it so"
@@ -186,7 +202,7 @@ _BUSY = (
 def _phase(one: PhaseRow, total: int) -> tuple[str, ...]:
     mostly = one.by_class[0].kind.value if one.by_class and one.sums.stall else ""
     return (
-        one.name or "(outside of phases)",
+        one.name or "outside",
         f"{one.sums.stall:,}",
         share(one.sums.stall, total),
         f"{one.sums.idle:,}",

@@ -63,12 +63,30 @@ def padding(found: Hotspots, most: int) -> list[Block]:
     ]
 
 
-def details(found: Hotspots, most: int, *, is_by_source: bool) -> Iterator[Block]:
-    """Yield what is around the worst places."""
-    lines = [one for one in found.by_source if is_by_source and one.sums.stall]
-    lines = [one for one in lines if not one.artefact]
+def line_details(found: Hotspots, most: int) -> Iterator[Block]:
+    """Yield what is around the lines with the most stall."""
+    lines = [one for one in found.by_source if one.sums.stall and not one.artefact]
     for one in lines[: most or None]:
         yield from _detail(one)
+
+
+def instruction_details(found: Hotspots, most: int, context: int) -> Iterator[Block]:
+    """Yield the instructions around those with the most stall, as they lie in the code."""
+    index_by_row = {one.row: index for index, one in enumerate(found.listing)}
+    columns = (
+        Column("", is_number=False), Column("instruction", is_number=False, is_name=True, width=44),
+        Column("stall"), Column("idle"), Column("executed", drop=2), Column("address", drop=1),
+        Column("source line", is_number=False, is_name=True, width=WIDE, drop=3),
+    )  # fmt: skip
+    stalled = [one for one in found.by_instruction if one.sums.stall]
+    for one in stalled[: most or None]:
+        index = index_by_row[one.row]
+        near = found.listing[max(0, index - context) : index + context + 1]
+        rows = [
+            (">" if row is found.listing[index] else "", *_row(row), place_of(row)) for row in near
+        ]
+        yield Heading((f"0x{one.address:x}: {one.sums.stall:,} cycles of stall",))
+        yield Table(columns, tuple(rows))
 
 
 def _detail(one: SourceRow) -> Iterator[Block]:

@@ -168,6 +168,8 @@ class Hotspots:
     by_class: tuple[ClassRow, ...]
     by_source: tuple[SourceRow, ...]
     by_instruction: tuple[InstructionRow, ...]
+    listing: tuple[InstructionRow, ...]
+    """All instructions, in the order of code.json."""
     by_phase: tuple[PhaseRow, ...]
     no_phases: str
     """Why there are none."""

@@ -15,7 +15,6 @@ METADATA_OWNER: Final = b"AMDGPU"
 # Version 2 code objects have notes of this owner, with YAML in them.
 OLD_METADATA_OWNER: Final = b"AMD"
 
-_TRIPLE = "amdgcn-amd-amdhsa--"
 _LONGEST = 1 << 20
 _KEY_BY_RESOURCE: Final = {
     "sgprs": ".sgpr_count",
@@ -89,9 +88,17 @@ def read_metadata(descriptor: memoryview) -> Metadata:
             kernels.append(_kernel(entry, problems))
         else:
             problems.append(f"kernel {number} of the metadata has no .name")
-    return Metadata(
-        _text(content, "amdhsa.target").removeprefix(_TRIPLE), tuple(kernels), tuple(problems)
-    )
+    return Metadata(_target(_text(content, "amdhsa.target")), tuple(kernels), tuple(problems))
+
+
+def _target(triple: str) -> str:
+    """Return the target id behind a triple: amdgcn-amd-amdhsa--gfx942:xnack-, or its like.
+
+    Compilers that embed LLVM write amdgcn-amd-amdhsa-unknown-gfx942, Triton 3.9 begins with
+    amdgpu9.42.
+    """
+    begin = triple.rfind("-gfx")
+    return triple[begin + 1 :]
 
 
 def merge_metadata(notes: Sequence[Metadata]) -> Metadata:

@@ -69,12 +69,9 @@ DecoderOption = Annotated[
         help="The folder of librocprof-trace-decoder.so, where rocprofv3 does not find it.",
     ),
 ]  # fmt: skip
-DebugOption = Annotated[
+NoDebugOption = Annotated[
     bool,
-    typer.Option(
-        "--debug-info/--no-debug-info",
-        help="Ask FlyDSL and Triton for source lines by their environment variables.",
-    ),
+    typer.Option("--no-debug-info", help="Do not ask FlyDSL and Triton for source lines."),
 ]
 ModeOption = Annotated[
     Mode, typer.Option("--mode", help="Show stalls by instruction, by source line, or by both.")
@@ -95,7 +92,7 @@ def att(
     buffer: BufferOption = "96M",
     max_buffer: MaxBufferOption = "1536M",
     decoder: DecoderOption = None,
-    debug_info: DebugOption = True,
+    no_debug_info: NoDebugOption = False,
     folder: FolderOption = None,
     mode: ModeOption = Mode.BOTH,
     topk: TopOption = 15,
@@ -113,7 +110,9 @@ def att(
         gpus=gpus,
         decoder=decoder,
     )
-    policy = Policy(parse_size(buffer), parse_size(max_buffer), debug_info, iteration is None)
+    policy = Policy(
+        parse_size(buffer), parse_size(max_buffer), not no_debug_info, iteration is None
+    )
     policy.check()
     wanted.check()
     tool = find_rocprofv3()

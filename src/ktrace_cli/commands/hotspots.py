@@ -32,14 +32,18 @@ DetailOption = Annotated[
     bool,
     typer.Option(
         "--detail",
-        help="Also show the source around each line with its worst instructions, and what waits"
-        " waited for.",
+        help="Also show the source around each line with its worst instructions, the code around"
+        " each instruction, and what waits waited for.",
     ),
 ]
 ContextOption = Annotated[
     int,
     typer.Option(
-        "--context", metavar="N", min=0, max=1000, help="Lines of source before and after."
+        "--context",
+        metavar="N",
+        min=0,
+        max=1000,
+        help="Lines of source, and instructions, before and after.",
     ),
 ]
 KernelOption = Annotated[

@@ -15,7 +15,7 @@ from ktrace_cli.commands.sources import (
     NamesOption,
     ShapeOption,
     ToolOption,
-    is_merged_as_buffer,
+    is_shown_as_buffer,
     read_source,
 )
 from ktrace_cli.errors import ExitStatus
@@ -89,7 +89,7 @@ def merge(
     """
     shifts = parse_shifts(shift or (), files)
     source = read_source(tool, names, shape)
-    buffers = frozenset(path for path in files if is_merged_as_buffer(path, source))
+    buffers = frozenset(path for path in files if is_shown_as_buffer(path, source))
     found, notes = find_inputs(files, buffers)
     inputs = [path for one in found for path in one.paths]
     target = choose_trace(output, inputs, may_replace=force)

@@ -13,8 +13,9 @@ from ktrace_cli.analysis.summary import summarize
 from ktrace_cli.commands.recording import describe_devices, load_timeline
 from ktrace_cli.commands.reporting import JsonOption, MarkdownOption, check_forms, write_result
 from ktrace_cli.planning.inputs import read_inputs
-from ktrace_cli.planning.plan import make_plan
+from ktrace_cli.planning.plan import Recorded, make_plan
 from ktrace_cli.planning.report import to_document, write_report
+from ktrace_cli.planning.resources import recorded_steps
 
 InputsArgument = Annotated[
     list[Path],
@@ -47,9 +48,12 @@ def plan(
     check_forms(as_json=as_json, as_markdown=as_markdown)
     given = read_inputs(inputs)
     timelines = {path: load_timeline(path) for path in given.recordings}
-    summaries = [summarize(timeline, Request()) for timeline in timelines.values()]
+    recorded = [
+        Recorded(summarize(timeline, Request()), recorded_steps(path, timeline))
+        for path, timeline in timelines.items()
+    ]
     devices = {str(path): describe_devices(timeline) for path, timeline in timelines.items()}
-    plans = make_plan(given, summaries, kernel or ())
+    plans = make_plan(given, recorded, kernel or ())
     write_result(
         write_report(plans, devices),
         to_document(plans, devices),

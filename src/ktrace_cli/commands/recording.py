@@ -99,12 +99,12 @@ def _read_own(path: Path, source: Source) -> tuple[Recording, Timeline]:
     with console.progress(f"reading {path.name}") as advance:
         recording = read_recording(path, part_of(advance, _CHECKING))
         has_other = holds_flydsl(recording)
-        advance = part_of(advance, 1 - _CHECKING)
+        rest = part_of(advance, 1 - _CHECKING)
         if has_other and (not recording.dispatches or source.tool is Tool.FLYDSL):
-            timeline, notes = build_recorded(recording, advance)
+            timeline, notes = build_recorded(recording, rest)
             has_other = False
         else:
-            timeline = build_timeline(recording, advance)
+            timeline = build_timeline(recording, rest)
             if source.tool is Tool.FLYDSL:
                 notes = (OPTIONS_OF_BUFFERS,)
     for note in notes:

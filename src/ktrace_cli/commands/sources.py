@@ -129,7 +129,7 @@ def is_buffer(path: Path, source: Source) -> bool:
     return find_tool(path, source) is not None
 
 
-def is_merged_as_buffer(path: Path, source: Source) -> bool:
-    """Tell whether `merge` shows a file's waves: a trace is shown as it is, if nobody asks."""
+def is_shown_as_buffer(path: Path, source: Source) -> bool:
+    """Tell whether a file's waves are shown: a trace is shown as it is, if nobody asks."""
     tool = find_tool(path, source)
     return tool is not None and (tool not in TRACES or source.tool is not None)

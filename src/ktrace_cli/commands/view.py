@@ -30,6 +30,7 @@ from ktrace_cli.commands.sources import (
     NamesOption,
     ShapeOption,
     is_buffer,
+    is_shown_as_buffer,
     read_source_or_time,
 )
 from ktrace_cli.commands.view_browser import Browsing, decoded, serve
@@ -122,10 +123,13 @@ def view(
     if offline:
         find_ui()  # before a long recording is read
     path = find_recording(file)
-    if is_buffer(path, source) or is_recording(path):
+    # A trace that was written for a browser goes there as it is.
+    is_part = tui or not selection.is_everything
+    has_waves = is_buffer if is_part else is_shown_as_buffer
+    if has_waves(path, source) or is_recording(path):
         shown = _Shown(path, source, selection)
         _show(shown, browsing, drawing if tui else None, strict=strict)
-    elif tui or not selection.is_everything:
+    elif is_part:
         raise UsageError(
             f"{path} is no recording",
             why="`--tui`, and options that select a part, need one",

@@ -1,1 +1,1 @@
-"""FlyDSL's own tracer in a program that `ktrace run` starts: its switches, and the names it gives."""
+"""FlyDSL's own tracer in a program that `ktrace run` starts: its switches, and its names."""

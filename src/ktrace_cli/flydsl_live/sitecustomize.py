@@ -5,6 +5,9 @@ the session's folder, whenever they change; the interposer puts them into the re
 stands alone: the program's Python may be any, without ktrace. Another `sitecustomize` runs as well.
 """
 
+# mypy: ignore-errors
+# Without annotations: the program's Python may be older than ktrace's.
+
 import os
 import sys
 
@@ -52,9 +55,12 @@ def _harvest(module):
     version = str(getattr(sys.modules.get("flydsl"), "__version__", "of an unknown version"))
     merge = getattr(module, "_merge_names", None)
     if not callable(merge) or not callable(getattr(module, "name_table", None)):
-        return _say("FlyDSL %s keeps its names elsewhere: %s" % (version, _FIX))
+        _say("FlyDSL %s keeps its names elsewhere: %s" % (version, _FIX))
+        return
     if version != "0.4.2" and not version.startswith("0.5."):
-        _say("FlyDSL %s is not one that ktrace knows (0.4.2 and 0.5.x): taken as if it was" % version)
+        _say(
+            "FlyDSL %s is not one that ktrace knows (0.4.2 and 0.5.x): taken as if it was" % version
+        )
 
     def merge_names(*arguments, **more):
         merge(*arguments, **more)
@@ -82,8 +88,9 @@ def _write(version, names):
 
 def _run_the_other():
     """Run the sitecustomize that Python would have found without this one."""
-    from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
+    # Python's own, already loaded: importlib.util would bring a dozen modules into every program.
+    from _frozen_importlib import module_from_spec
+    from _frozen_importlib_external import PathFinder
 
     sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != _FOLDER]
     spec = PathFinder.find_spec("sitecustomize")

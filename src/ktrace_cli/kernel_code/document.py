@@ -23,6 +23,7 @@ def list_inspected(inspected: InspectedCodeObject, measured: Measured) -> Listin
     for entry, kernel in zip(listing["kernels"], inspected.kernels, strict=True):
         entry["launch"] = _launch(kernel.launch)
         entry["occupancy"] = list_occupancy(kernel.occupancy) if kernel.occupancy else None
+        entry["allocated_vgprs"] = kernel.allocated_vgprs
         entry["code"] = _code(kernel, kernel.code, measured) if kernel.code else None
     return listing
 

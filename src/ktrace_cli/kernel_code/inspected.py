@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ktrace_cli.code_object.contents import CodeObject, Kernel
 from ktrace_cli.code_object.files import FoundCodeObject
 from ktrace_cli.errors import CodeObjectError
+from ktrace_cli.kernel_code.descriptor import allocated_vgprs
 from ktrace_cli.kernel_code.disassembler import disassemble
 from ktrace_cli.kernel_code.inspection import KernelInspection, inspect_kernel
 from ktrace_cli.kernel_code.machine_code import MachineCode
@@ -44,8 +45,19 @@ class InspectedKernel:
     launch: Launch
     occupancy: Occupancy | None
     """None on targets whose rules are not known."""
+    allocated_vgprs: int | None
+    """By the kernel descriptor; None where it was not found, or the target is not known."""
     code: KernelInspection | None
     """None where it was not disassembled."""
+
+    @property
+    def is_bound_by_allocation(self) -> bool:
+        """Whether fewer waves fit than what the metadata names would allow."""
+        if self.occupancy is None or not self.allocated_vgprs:
+            return False
+        launch, resources = self.launch, self.kernel.resources
+        needed = resources_of(resources, launch.workgroup_size, launch.dynamic_lds_bytes)
+        return self.occupancy.waves_per_cu < occupancy(needed, self.target).waves_per_cu
 
 
 @dataclass(frozen=True)
@@ -86,12 +98,15 @@ def _put_together(
     failure: CodeObjectError | None,
 ) -> InspectedCodeObject:
     code_object = found.code_object
+    is_known = rules_of(code_object.target) is not None
+    allocated = allocated_vgprs(found.image, code_object.kernels) if is_known else {}
     kernels = tuple(
         InspectedKernel(
             kernel,
             code_object.target,
             launch := _launch(kernel, assumptions),
-            _occupancy(kernel, launch, code_object.target),
+            _occupancy(kernel, launch, code_object.target, allocated.get(kernel.symbol, 0)),
+            allocated.get(kernel.symbol),
             inspect_kernel(code, code_object, kernel) if code else None,
         )
         for kernel in code_object.kernels
@@ -111,8 +126,13 @@ def _launch(kernel: Kernel, assumptions: Assumptions) -> Launch:
     return Launch(size, dynamic, seen.origin if seen and origin == "as launched" else origin)
 
 
-def _occupancy(kernel: Kernel, launch: Launch, target: str) -> Occupancy | None:
+def _occupancy(kernel: Kernel, launch: Launch, target: str, allocated: int) -> Occupancy | None:
     if rules_of(target) is None:
         return None
     needed = resources_of(kernel.resources, launch.workgroup_size, launch.dynamic_lds_bytes)
-    return occupancy(needed, target)
+    by_need = occupancy(needed, target)
+    # The compiler allocates more than is needed where it costs no wave: then what is needed tells
+    # better what binds.
+    by_allocation = occupancy(replace(needed, vgprs=max(needed.vgprs, allocated)), target)
+    is_lower = by_allocation.waves_per_cu < by_need.waves_per_cu
+    return by_allocation if is_lower else by_need

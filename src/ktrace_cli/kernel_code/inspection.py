@@ -72,7 +72,7 @@ class KernelInspection:
     too."""
     markers: tuple[MarkerCost, ...]
     setup_instructions: int | None
-    """Of KTRACE_WAVE and the end of the wave; None where there is no debug information."""
+    """That are KTRACE_WAVE's by their source lines; None where no line is of ktrace's headers."""
     moved: tuple[Moved, ...] | None
     """None where there is no debug information."""
     notices: tuple[str, ...]
@@ -97,7 +97,12 @@ class KernelInspection:
 def inspect_kernel(code: MachineCode, code_object: CodeObject, kernel: Kernel) -> KernelInspection:
     """Count the instructions of a kernel by phase and class."""
     phases = map_phases(code, code_object, kernel)
-    own = [one for one in code.within(kernel.code or range(0)) if _is_own(one, phases)]
+    unreached = set(phases.unreached)
+    own = [
+        one
+        for one in code.within(kernel.code or range(0))
+        if one.address in phases.place_by_address or one.address in unreached
+    ]
     events = code_object.events_in(kernel)
     has_lines = any(one.line for one in own)
     return KernelInspection(
@@ -106,16 +111,10 @@ def inspect_kernel(code: MachineCode, code_object: CodeObject, kernel: Kernel) -
         phases=_phase_mixes(own, phases) if kernel.is_annotated else (),
         overlapping=_overlapping(own, phases),
         markers=tuple(_cost(code, marker) for marker in phases.markers),
-        setup_instructions=sum(bool(_HEADERS.search(one.file)) for one in own)
-        if has_lines
-        else None,
+        setup_instructions=sum(bool(_HEADERS.search(one.file)) for one in own) or None,
         moved=find_moved(own, phases, events) if has_lines else None,
         notices=(*code.notices, *_notices(kernel, own, phases)),
     )
-
-
-def _is_own(instruction: Instruction, phases: PhaseMap) -> bool:
-    return instruction.address not in phases.marker_by_address
 
 
 def _mix(instructions: Iterable[Instruction]) -> Mix:

@@ -9,8 +9,8 @@ questions name the same register, and the second branch tells where the block en
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ktrace_cli.kernel_code.control_flow import branch_target, successors
@@ -31,9 +31,19 @@ _CHECKS: Final = (
 )
 _REF_CHECK: Final = re.compile(r"^s_cmp_eq_u32 (s\d+|vcc_lo|vcc_hi|ttmp\d+), 0$")
 _SET_TAG: Final = re.compile(r"^(?:s_mov_b32|v_readfirstlane_b32) vcc_hi, (\S+)$")
+_LONGEST_OF_WAVE: Final = 200
+_BEGIN_OF_WAVE: Final = ("s_mov_b64", "s_mov_b32", "s_cmp_eq_u64", "s_cbranch_scc1") + (
+    "s_load_dwordx16",
+) * 2
+_NOT_RECORDED: Final = re.compile(r"^s_cmp_eq_u(?:32|64) (?:s\d+|s\[\d+:\d+\]|vcc), 0$")
+_FIRST_LANE: Final = "s_bitcmp0_b32 exec_lo, 0"
 _STORES: Final = ("s_buffer_store", "s_store")
 _OR_SPAN: Final = re.compile(r"^s_or_b32 vcc_hi, vcc_hi, (0x[0-9a-f]+)$")
 _OR: Final = re.compile(r"^[sv]_or_b32(?:_e32|_e64)? (\w+), (\S+), (\S+)$")
+
+
+WAVE: Final = -1
+"""The kind of blocks that begin or end a wave's record."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,8 @@ class MarkerBlock:
     slow: frozenset[int]
     """Indices of its slow path, wherever that lies."""
     kind: int
-    """layout.Kind; RANGE where a range begins, LONG_END where one ends, 0 where nobody can tell."""
+    """layout.Kind; RANGE where a range begins, LONG_END where one ends; WAVE; 0 where nobody can
+    tell."""
     id: int
     """Of the event, where the kind has one."""
 
@@ -60,10 +71,20 @@ def find_marker_blocks(code: MachineCode, inside: range) -> list[MarkerBlock]:
         index = code.index_by_address[instruction.address]
         if index >= end:
             break
-        block = _main_block(code, index) or _side_block(code, index)
+        block = _main_block(code, index) or _side_block(code, index) or _wave_block(code, index)
         if block:
-            found.append(block)
+            found.append(_with_first_question(code, block))
     return found
+
+
+def _with_first_question(code: MachineCode, block: MarkerBlock) -> MarkerBlock:
+    """Add what annotations in Python ask first: whether this is the wave's first lane."""
+    lines = code.instructions
+    begin = block.begin - 2
+    if begin < 0 or lines[begin].text != _FIRST_LANE:
+        return block
+    skips = code.index_by_address.get(branch_target(lines[begin + 1]) or 0) == block.end
+    return replace(block, begin=begin) if skips else block
 
 
 def _main_block(code: MachineCode, index: int) -> MarkerBlock | None:
@@ -80,7 +101,7 @@ def _main_block(code: MachineCode, index: int) -> MarkerBlock | None:
     if end is None or not index + 2 < end <= index + _LONGEST:
         return None
     fast = range(index, end)
-    slow = frozenset(_walk(code, slow_begin, end)) - set(fast)
+    slow = frozenset(_walk(code, fast, end)) - set(fast)
     kind, event_id = _meaning(code, fast, slow)
     return MarkerBlock(index, end, slow, kind, event_id)
 
@@ -112,9 +133,38 @@ def _side_block(code: MachineCode, index: int) -> MarkerBlock | None:
     return MarkerBlock(index, end, frozenset(), kind, event_id)
 
 
-def _walk(code: MachineCode, begin: int, end: int) -> Iterator[int]:
+def _wave_block(code: MachineCode, index: int) -> MarkerBlock | None:
+    """Read what begins a wave's record in Python's annotations, or ends it in any.
+
+    The compiler mixes what the device API's KTRACE_WAVE does with the kernel's own code.
+    """
+    lines = code.instructions[index : index + len(_BEGIN_OF_WAVE)]
+    if tuple(line.mnemonic for line in lines) == _BEGIN_OF_WAVE:
+        branch = index + 3
+    elif _NOT_RECORDED.match(lines[0].text) and _reads_both_clocks(lines):
+        branch = index + 1
+    else:
+        return None
+    end = code.index_by_address.get(branch_target(code.instructions[branch]) or 0)
+    if end is None or not branch < end <= index + _LONGEST_OF_WAVE:
+        return None
+    last = [line.mnemonic for line in code.instructions[end - 2 : end]]
+    # The end is written back in any case, the beginning where a hang must be seen.
+    return (
+        MarkerBlock(index, end, frozenset(), WAVE, 0)
+        if last == ["s_dcache_wb", "s_waitcnt"]
+        else None
+    )
+
+
+def _reads_both_clocks(lines: Sequence[Instruction]) -> bool:
+    mnemonics = [line.mnemonic for line in lines]
+    return mnemonics[1:2] == ["s_cbranch_scc1"] and {"s_memtime", "s_memrealtime"} <= set(mnemonics)
+
+
+def _walk(code: MachineCode, begins: Iterable[int], end: int) -> Iterator[int]:
     """Yield what can be reached without passing the block's end."""
-    waiting, seen = [begin], {end}
+    waiting, seen = list(begins), {end}
     while waiting:
         index = waiting.pop()
         if index not in seen:

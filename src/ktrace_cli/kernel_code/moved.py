@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ktrace_cli.code_object.contents import Event
+from ktrace_cli.kernel_code.instructions import InstructionClass
 from ktrace_cli.kernel_code.machine_code import Instruction
 from ktrace_cli.kernel_code.phases import PhaseMap
 from ktrace_cli.trace_file.layout import Kind
@@ -48,7 +49,9 @@ def find_moved(
     placed = [
         (instruction, place)
         for instruction in instructions
-        if instruction.line and (place := phases.place_by_address.get(instruction.address))
+        if instruction.line
+        and instruction.kind is not InstructionClass.MESSAGE
+        and (place := phases.place_by_address.get(instruction.address))
     ]
     inside: Counter[tuple[str, int, str]] = Counter()
     total: Counter[tuple[str, int]] = Counter()

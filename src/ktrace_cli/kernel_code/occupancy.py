@@ -6,6 +6,7 @@ allocated, not about what was measured.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,6 +47,8 @@ RULES_BY_PROCESSOR: Final = {
     "gfx942": _GFX90A,
     "gfx950": _GFX950,
 }
+# Triples differ: amdgcn-amd-amdhsa--gfx942, amdgpu9.42-amd-amdhsa-unknown-gfx942.
+_PROCESSOR: Final = re.compile(r"gfx[0-9a-f]+(?:-\d+)*(?:-generic)?")
 ACCUM_GRANULE: Final = 4
 """AGPRs begin at a multiple of this many registers."""
 
@@ -148,7 +151,8 @@ def resources_of(
 
 def processor_of(target: str) -> str:
     """Return gfx942 of `gfx942:sramecc+:xnack-` or `amdgcn-amd-amdhsa--gfx942`."""
-    return target.rpartition("--")[2].partition(":")[0]
+    found = _PROCESSOR.search(target)
+    return found[0] if found else target.partition(":")[0]
 
 
 def rules_of(target: str) -> TargetRules | None:

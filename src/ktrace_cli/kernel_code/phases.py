@@ -13,8 +13,9 @@ from ktrace_cli.kernel_code.control_flow import (
     spread,
     successors,
 )
+from ktrace_cli.kernel_code.instructions import InstructionClass
 from ktrace_cli.kernel_code.machine_code import MachineCode
-from ktrace_cli.kernel_code.marker_code import MarkerBlock, find_marker_blocks
+from ktrace_cli.kernel_code.marker_code import WAVE, MarkerBlock, find_marker_blocks
 from ktrace_cli.kernel_code.scopes import (
     NOTHING_OPEN,
     TOO_MANY,
@@ -34,7 +35,9 @@ SEPARATOR: Final = " > "
 _NAMED: Final = (
     Kind.RANGE, Kind.PUSH, Kind.START, Kind.PHASE, Kind.MARK, Kind.GROUP, Kind.LONG_END,
 )  # fmt: skip
+_PADDING: Final = (InstructionClass.S_NOP, InstructionClass.OTHER)
 _NAME_BY_KIND: Final = {
+    WAVE: "wave",
     int(Kind.STOP): "stop",
     int(Kind.POP): "pop",
     int(Kind.PHASE_END): "phase end",
@@ -75,7 +78,8 @@ class Marker:
     """All blocks of one event in a kernel, or of a kind that names no event."""
 
     name: str
-    """Of the event; else `stop`, `pop`, `phase end`, `value`, `anchor` or `unknown`."""
+    """Of the event; else `stop`, `pop`, `phase end`, `value`, `anchor`, `unknown`, or `wave` for
+    what begins and ends a wave's record."""
     kind: str
     """range, push, start, phase, mark or group; "" for those that name no event."""
     blocks: tuple[MarkerBlock, ...]
@@ -95,7 +99,7 @@ class PhaseMap:
     """Addresses of the markers' slow paths."""
     markers: tuple[Marker, ...]
     unreached: tuple[int, ...]
-    """Addresses in the kernel that no control flow leads to."""
+    """Addresses in the kernel that no control flow leads to, without what fills gaps."""
     unknown_jumps: tuple[int, ...]
     """Addresses of jumps of which nothing tells where they go."""
     unrecognized: tuple[str, ...]
@@ -132,7 +136,9 @@ def map_phases(code: MachineCode, code_object: CodeObject, kernel: Kernel) -> Ph
         frozenset(address[i] for block in flow.blocks.values() for i in block.slow),
         flow.markers(),
         tuple(
-            a for one in code.within(inside) if code.index_by_address[a := one.address] not in known
+            one.address
+            for one in code.within(inside)
+            if code.index_by_address[one.address] not in known and one.kind not in _PADDING
         ),
         tuple(sorted(address[i] for i in stacks if is_unknown_jump(code, i))),
         tuple(sorted({event.name for found in flow.at_note.values() for event in found})),

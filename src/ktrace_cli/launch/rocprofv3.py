@@ -9,13 +9,13 @@ _ELSEWHERE = "remove it here, and collect it with rocprofv3 in a run of its own"
 _KEYS = (
     (
         r"(pmc|spm|pc_sampling|replay|kernel_replay|extra_counters).*",
-        "hardware counters and samples, which ktrace does not collect",
-        _ELSEWHERE,
+        "hardware counters and samples, which `ktrace run` does not collect",
+        "remove it here; `ktrace pmc -- PROGRAM` counts in runs of its own",
     ),
     (
         r"(att|advanced_thread_trace)(_.*)?",
-        "instruction traces, which ktrace does not collect",
-        _ELSEWHERE,
+        "instruction traces, which `ktrace run` does not collect",
+        "remove it here; `ktrace att -- PROGRAM` traces instructions in a run of its own",
     ),
     (
         r".*_trace(_.*)?|kernel_rename|group_by_queue|selected_regions.*",

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Final
 
 from ktrace_cli.analysis.results import KernelSummary
-from ktrace_cli.planning.evidence import Stalls
+from ktrace_cli.planning.evidence import NextStep, Stalls
 
 _HIGH: Final = 0.10
 _MED: Final = 0.03
@@ -36,6 +36,8 @@ class KernelEvidence:
     summary: KernelSummary | None = None
     counters: Mapping[str, Any] | None = None
     """One of `kernels` in the JSON of `ktrace pmc`."""
+    traced_step: NextStep | None = None
+    """Of occupancy, for the code that a recording holds: with markers in it."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,11 @@ def read_inputs(given: Sequence[Path]) -> Inputs:
     seen: dict[Path, Path] = {}
     for path in given:
         if (own := path.resolve()) in seen:
-            raise UsageError(f"{path} is named twice", fix="leave one of them out")
+            raise UsageError(
+                f"{path} is named twice",
+                why="what it says counts once",
+                fix="leave one of them out",
+            )
         seen[own] = path
         if path.is_dir():
             _read_folder(path, inputs)

@@ -18,19 +18,23 @@ _UNEVEN_WORKGROUP: Final = 1.5
 def occupancy_step(evidence: KernelEvidence) -> Iterator[Match]:
     """A step of occupancy for which little must be freed."""
     stalls = evidence.stalls
-    step = stalls.next_step if stalls else None
-    if stalls is None or step is None or not step.needs:
+    step = stalls.next_step if stalls else evidence.traced_step
+    if step is None or not step.needs:
         return
     if any(used - most > _IN_REACH * used for _, used, most in step.needs):
         return
-    waiting = stalls.stall / stalls.latency if stalls.latency else 0.0
-    needs = ", ".join(f"{_named(name, used)} to {_amount(name, most)}"
-                      for name, used, most in step.needs)  # fmt: skip
+    needs = ", ".join(
+        f"{_named(name, used)} to {_amount(name, most)}" for name, used, most in step.needs
+    )
+    waiting, words = 0.0, "of the traced build; how much its waves wait is not known"
+    if stalls is not None:
+        waiting = stalls.stall / stalls.latency if stalls.latency else 0.0
+        words = f"waves stall for {100 * waiting:.1f} % of the traced cycles"
     unknown = f"; not known: {', '.join(step.unknown)}" if step.unknown else ""
     yield Match(
         where="",
-        evidence=f"{step.waves} instead of {step.now} waves per SIMD need {needs}; waves stall for"
-        f" {100 * waiting:.1f} % of the traced cycles{unknown}",
+        evidence=f"{step.waves} instead of {step.now} waves per SIMD need {needs};"
+        f" {words}{unknown}",
         priority=Priority.MED if waiting >= _WAITING else Priority.LOW,
         gain=f"up to {step.waves / step.now:.2f} times as many waves to hide stalls behind: none"
         " if they all wait for the same unit",

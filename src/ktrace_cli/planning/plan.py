@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ktrace_cli.analysis.results import Summary
 from ktrace_cli.counters.choosing import choose_kernels
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.importers.kernel_names import is_same_kernel, shown_name
-from ktrace_cli.planning.evidence import Stalls
+from ktrace_cli.planning.evidence import NextStep, Stalls
 from ktrace_cli.planning.findings import Finding, KernelEvidence
 from ktrace_cli.planning.inputs import Inputs
 from ktrace_cli.planning.rules import find
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a recording tells."""
+
+    summary: Summary
+    steps: Mapping[str, NextStep]
+    """Of occupancy, by mangled name."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +49,13 @@ class KernelPlan:
 
 
 def make_plan(
-    inputs: Inputs, summaries: Sequence[Summary], patterns: Sequence[str]
+    inputs: Inputs, recorded: Sequence[Recorded], patterns: Sequence[str]
 ) -> list[KernelPlan]:
     """Let the rules look at every kernel of which something was given.
 
     Args:
         inputs: what was read.
-        summaries: of the recordings among them.
+        recorded: the recordings among them.
         patterns: of kernel names; none: all.
 
     Raises:
@@ -56,9 +65,11 @@ def make_plan(
     kernels: list[KernelEvidence] = []
     for stalls in inputs.stalls:
         _add(kernels, KernelEvidence(shown_name(stalls.kernel), stalls=stalls))
-    for summary in summaries:
-        for kernel in summary.kernels:
-            _add(kernels, KernelEvidence(shown_name(kernel.name), summary=kernel))
+    for one in recorded:
+        for kernel in one.summary.kernels:
+            step = one.steps.get(kernel.mangled)
+            name = shown_name(kernel.name)
+            _add(kernels, KernelEvidence(name, summary=kernel, traced_step=step))
     for counters in inputs.counters:
         _add(kernels, KernelEvidence(shown_name(str(counters["name"])), counters=counters))
     if not kernels:
@@ -86,6 +97,7 @@ def _add(kernels: list[KernelEvidence], new: KernelEvidence) -> None:
                 stalls=old.stalls or new.stalls,
                 summary=old.summary or new.summary,
                 counters=old.counters or new.counters,
+                traced_step=old.traced_step or new.traced_step,
             )
             return
     kernels.append(new)

@@ -391,6 +391,7 @@ LOSS: Final = np.dtype(
     ]
 )
 
+
 class ForeignTool(IntEnum):
     """Whose in-kernel tracer wrote a buffer that is not ours."""
 

@@ -30,6 +30,54 @@ class Target {
   uint32_t* const m_to;
 };
 
+// Likewise for results of 64 bits. A source may share one of the two registers: each lane is read first.
+template <class R>
+class WideTarget {
+ public:
+  WideTarget(Wave& wave, const Inst& inst, Enable enable)
+      : m_direct(writes_plainly<R>(wave, inst, enable)),
+        m_low(m_direct ? wave.vgpr(inst.dst) : m_result.low()),
+        m_high(m_direct ? wave.vgpr(inst.dst + 1u) : m_result.high()) {}
+  uint32_t* low() const { return m_low; }
+  uint32_t* high() const { return m_high; }
+  void commit(Wave& wave, const Inst& inst, Enable enable) {
+    if (__builtin_expect(!m_direct, 0)) {
+      m_result.commit(wave, inst, enable);
+    }
+  }
+
+ private:
+  Result<R> m_result;
+  const bool m_direct;
+  uint32_t* const m_low;
+  uint32_t* const m_high;
+};
+
+// The loop over the lanes. `each` computes the result of one.
+template <class R, class Each>
+inline void for_lanes(Wave& wave, const Inst& inst, Enable enable, Each each) {
+  if constexpr (is_one_register<R>) {
+    Target<R> target(wave, inst, enable);
+    uint32_t* const to = target.row();
+    KTRACE_EACH_LANE(l) { to[l] = bits_of<R>(each(l)); }
+    target.commit(wave, inst, enable);
+  } else if constexpr (is_two_registers<R>) {
+    WideTarget<R> target(wave, inst, enable);
+    uint32_t* const low = target.low();
+    uint32_t* const high = target.high();
+    KTRACE_EACH_LANE(l) {
+      const uint64_t bits = bits_as<uint64_t>(each(l));
+      low[l] = static_cast<uint32_t>(bits);
+      high[l] = static_cast<uint32_t>(bits >> 32);
+    }
+    target.commit(wave, inst, enable);
+  } else {
+    Result<R> result;
+    KTRACE_EACH_LANE(l) { result.set(l, each(l)); }
+    result.commit(wave, inst, enable);
+  }
+}
+
 template <class Signature, auto operation>
 struct Run;
 
@@ -39,16 +87,7 @@ struct Run<R(A), operation> {
     Enable enable;
     const RoundingScope<R> rounding(wave);
     const Source<A> a(wave, inst, 0, enable);
-    if constexpr (is_one_register<R>) {
-      Target<R> target(wave, inst, enable);
-      uint32_t* const to = target.row();
-      KTRACE_EACH_LANE(l) { to[l] = bits_of<R>(operation(a[l])); }
-      target.commit(wave, inst, enable);
-    } else {
-      Result<R> result;
-      KTRACE_EACH_LANE(l) { result.set(l, operation(a[l])); }
-      result.commit(wave, inst, enable);
-    }
+    for_lanes<R>(wave, inst, enable, [&](unsigned l) { return operation(a[l]); });
   }
 };
 
@@ -59,16 +98,7 @@ struct Run<R(A, B), operation> {
     const RoundingScope<R> rounding(wave);
     const Source<A> a(wave, inst, 0, enable);
     const Source<B> b(wave, inst, 1, enable);
-    if constexpr (is_one_register<R>) {
-      Target<R> target(wave, inst, enable);
-      uint32_t* const to = target.row();
-      KTRACE_EACH_LANE(l) { to[l] = bits_of<R>(operation(a[l], b[l])); }
-      target.commit(wave, inst, enable);
-    } else {
-      Result<R> result;
-      KTRACE_EACH_LANE(l) { result.set(l, operation(a[l], b[l])); }
-      result.commit(wave, inst, enable);
-    }
+    for_lanes<R>(wave, inst, enable, [&](unsigned l) { return operation(a[l], b[l]); });
   }
 };
 
@@ -80,16 +110,7 @@ struct Run<R(A, B, C), operation> {
     const Source<A> a(wave, inst, 0, enable);
     const Source<B> b(wave, inst, 1, enable);
     const Source<C> c(wave, inst, 2, enable);
-    if constexpr (is_one_register<R>) {
-      Target<R> target(wave, inst, enable);
-      uint32_t* const to = target.row();
-      KTRACE_EACH_LANE(l) { to[l] = bits_of<R>(operation(a[l], b[l], c[l])); }
-      target.commit(wave, inst, enable);
-    } else {
-      Result<R> result;
-      KTRACE_EACH_LANE(l) { result.set(l, operation(a[l], b[l], c[l])); }
-      result.commit(wave, inst, enable);
-    }
+    for_lanes<R>(wave, inst, enable, [&](unsigned l) { return operation(a[l], b[l], c[l]); });
   }
 };
 

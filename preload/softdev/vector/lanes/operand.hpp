@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "vector/lanes/half.hpp"
 #include "vector/lanes/lanes.hpp"
@@ -66,8 +67,11 @@ inline const uint32_t* fetch(Wave& wave, const Inst& inst, unsigned n, SourceKin
   if (__builtin_expect(code >= code_vgpr && reads_plainly(wave, inst, kind), 1)) {
     return wave.vgpr(code - code_vgpr);
   }
-  if (code < 128 && reads_plainly(wave, inst, kind)) {  // an SGPR
-    const uint32_t value = wave.sgpr[code];
+  constexpr unsigned inline_zero = 128, inline_end = 249;
+  const bool is_scalar = code < 128 || (code == code_literal && kind != SourceKind::half) ||
+                         (code >= inline_zero && code < inline_end && kind != SourceKind::half);
+  if (is_scalar && reads_plainly(wave, inst, kind)) {
+    const uint32_t value = code < 128 ? wave.sgpr[code] : read_scalar(wave, inst, code);
     KTRACE_EACH_LANE(l) { scratch.at[l] = value; }
     return scratch.at;
   }
@@ -258,6 +262,15 @@ template <>
 inline constexpr bool is_one_register<F32> = true;
 
 template <class Type>
+constexpr bool is_two_registers = false;
+template <>
+inline constexpr bool is_two_registers<U64> = true;
+template <>
+inline constexpr bool is_two_registers<I64> = true;
+template <>
+inline constexpr bool is_two_registers<F64> = true;
+
+template <class Type>
 inline uint32_t bits_of(typename Type::Lane value) {
   return bits_as<uint32_t>(value);
 }
@@ -265,7 +278,9 @@ inline uint32_t bits_of(typename Type::Lane value) {
 // Every lane is written, and nothing changes the bits.
 template <class Type>
 inline bool writes_plainly(const Wave& wave, const Inst& inst, Enable enable) {
-  const bool finishes_plainly = source_kind<Type> != SourceKind::real32 || finishes_plainly_f32(wave, inst);
+  const bool finishes_plainly = std::is_same_v<Type, F32>   ? finishes_plainly_f32(wave, inst)
+                                : std::is_same_v<Type, F64> ? finishes_plainly_f64(wave, inst)
+                                                            : true;
   return (wave.exec() & enable.lanes) == ~uint64_t{0} && !inst.sdwa && finishes_plainly;
 }
 
@@ -342,6 +357,8 @@ class WideResult {
     m_low.at[l] = static_cast<uint32_t>(bits);
     m_high.at[l] = static_cast<uint32_t>(bits >> 32);
   }
+  uint32_t* low() { return m_low.at; }
+  uint32_t* high() { return m_high.at; }
   void commit(Wave& wave, const Inst& inst, Enable enable) {
     softdev::KTRACE_SOFTDEV_ISA::commit(wave, inst.dst, m_low, enable);
     softdev::KTRACE_SOFTDEV_ISA::commit(wave, inst.dst + 1u, m_high, enable);

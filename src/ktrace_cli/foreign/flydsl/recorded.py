@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ktrace_cli.code_object.names import demangle
 from ktrace_cli.errors import KtraceError, TraceFileError
 from ktrace_cli.foreign.build import build_foreign
 from ktrace_cli.foreign.events import EventBatch, rows_of
@@ -32,7 +33,6 @@ from ktrace_cli.progress import Advance, unwatched
 from ktrace_cli.timeline.build import devices_of, process_of
 from ktrace_cli.timeline.host_clock import HostClock, fit_host_clock
 from ktrace_cli.timeline.losses import count_recording
-from ktrace_cli.timeline.names import demangle
 from ktrace_cli.timeline.segments import Ints
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.layout import ClockMethod, ForeignTool
@@ -69,7 +69,7 @@ class _Reader:
     def __call__(self, slots: Ints) -> EventBatch:
         which = np.searchsorted(self.first, slots, "right") - 1
         order = np.argsort(which, kind="stable")
-        batches = [
+        batches: list[EventBatch] = [
             self.readers[copy](slots[which == copy] - self.first[copy])
             for copy in np.unique(which).tolist()
         ]
@@ -225,13 +225,17 @@ def _names(recording: Recording) -> tuple[dict[int, str], str]:
     names: dict[int, str] = {}
     version = ""
     for text in recording.foreign.names:
-        try:
-            document = json.loads(text)
-            table, version = dict(document["names"]), str(document.get("version", ""))
-            names.update(names_of(Path(recording.path), table))
-        except (ValueError, TypeError, KeyError, AttributeError, KtraceError):
-            continue  # events are then called after their ids, which is said
+        found, version = _read_names(recording.path, text)
+        names.update(found)
     return names, version
+
+
+def _read_names(path: Path, text: str) -> tuple[dict[int, str], str]:
+    try:
+        document = json.loads(text)
+        return names_of(path, dict(document["names"])), str(document.get("version", ""))
+    except (ValueError, TypeError, KeyError, AttributeError, KtraceError):
+        return {}, ""  # events are then called after their ids, which is said
 
 
 def _naming(recording: Recording, copies: list[_Copy], names: dict[int, str]) -> Naming:

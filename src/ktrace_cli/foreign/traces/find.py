@@ -102,7 +102,6 @@ def _found(spans: Spans, writer: Writer | None, told: tuple[str, str]) -> Found:
     kernels = tuple((name_of[row], frozenset(own)) for row, own in sorted(ids.items()))
     is_amd = writer in _AMD
     is_told = writer in _CYCLES
-    clock = "the clock that its file counts"
     return Found(
         waves=_waves(spans),
         launches=_launches(spans),
@@ -116,7 +115,7 @@ def _found(spans: Spans, writer: Writer | None, told: tuple[str, str]) -> Found:
         ),
         lines=_lines(spans),
         lanes_per_wave=64 if is_amd else 32,
-        base=TimeBase(clock, no_cycles="" if is_told else _NO_CYCLES),
+        base=TimeBase(spans.clock, no_cycles="" if is_told else _NO_CYCLES),
         is_paired_by_id=True,
         losses=spans.losses,
     )

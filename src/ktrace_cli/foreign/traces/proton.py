@@ -126,6 +126,7 @@ def tell_rate(spans: Spans, hertz: int, frequency: float = _ASSUMED_MHZ) -> None
             " GPUs ran at 1 GHz"
         )
     elif frequency == _ASSUMED_MHZ:
+        spans.clock = "a clock of unknown rate, whose cycles are taken as nanoseconds"
         spans.notes.append(
             "LENGTHS ARE CYCLES, shown as nanoseconds: Proton writes them as if all GPUs ran at"
             " 1 GHz, and nothing tells the real rate; tell it, for example"

@@ -51,6 +51,8 @@ class Spans:
     """By field of model.Losses."""
     notes: list[str] = field(default_factory=list)
     """What was assumed."""
+    clock: str = "the clock that its file counts"
+    """What times count."""
     _waves: dict[Place, int] = field(default_factory=dict)
 
     def wave_at(self, place: Place, line: Line | None = None) -> int:
