@@ -1,19 +1,22 @@
 """Build the drivers of this folder and run each for a while on inputs made of the samples.
 
-`nox -s fuzz` calls it. What a driver counted goes to standard output; a crash, a leak or a hang
-ends with status 1 and the seed that does it again. With clang, `--libfuzzer` lets libFuzzer choose
-the inputs.
+`nox -s fuzz` calls it. What a driver counted goes to standard output, and at the end a table of
+every driver's seeds, trials and seconds; a crash, a leak or a hang ends with status 1 and the seed
+that does it again. With clang, `--libfuzzer` lets libFuzzer choose the inputs.
 """
 
 import argparse
 import os
+import re
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -21,6 +24,24 @@ ROOT = HERE.parents[1]
 DRIVERS = ("code_objects", "instructions", "containers", "hip_calls")
 INTERPOSED = "interposed"  # where ktrace is installed
 COMPILERS = ("clang++-19", "clang++", "g++")
+TRIALS = re.compile(r"(\d+) trials$|Done (\d+) runs")  # a driver's own count, libFuzzer's
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one driver did: no trials if it stopped before it counted them."""
+
+    label: str
+    seed: int
+    trials: int | None
+    seconds: float
+    succeeded: bool
+
+    def row(self) -> str:
+        """Its line of the table."""
+        trials = "-" if self.trials is None else str(self.trials)
+        end = "as it should" if self.succeeded else "failed"
+        return f"{self.label:40} {self.seed:>12} {trials:>9} {self.seconds:>8.1f}  {end}"
 
 
 def say(line: str) -> None:
@@ -85,30 +106,84 @@ def environment(**more: str) -> dict[str, str]:
     return {**own, **more, **({"ASAN_SYMBOLIZER_PATH": symbolizer} if symbolizer else {})}
 
 
+def run_counted(
+    command: Sequence[str | Path], settings: dict[str, str], stderr: int | None
+) -> int | None:
+    """Run to the end and pass on what it writes; the trials it counted, none if it failed."""
+    trials = None
+    with subprocess.Popen(
+        command,
+        env=settings,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout
+        for line in process.stdout:
+            say(line.rstrip("\n"))
+            if found := TRIALS.match(line):
+                trials = int(found[1] or found[2])
+    return trials if process.returncode == 0 else None
+
+
 def run_driver(
     program: Path, inputs: Sequence[Path], options: argparse.Namespace, **more: str
-) -> bool:
-    """Run one driver to the end of its time; whether it got there."""
+) -> Outcome:
+    """Run one driver to the end of its time."""
     label = " ".join([program.name, *(f"{name}={value}" for name, value in more.items())])
     say(f"== {label}, from seed {options.seed}")
+    stderr = None
+    command: list[str | Path]
     if options.libfuzzer:
         limits = [f"-max_total_time={options.seconds}", f"-seed={options.seed}", "-max_len=16384"]
         folder = Path(tempfile.mkdtemp(dir=program.parent))
         for path in inputs:
             shutil.copy(path, folder)
         command = [program, *limits, folder]
+        stderr = subprocess.STDOUT  # where libFuzzer counts
     else:
         limits = ["--seconds", str(options.seconds), "--seed", str(options.seed)]
         command = [program, *limits, "--save", program.parent / f"{program.name}.input", *inputs]
-    done = subprocess.run(command, env=environment(**more), check=False)
-    return done.returncode == 0
+    start = time.monotonic()
+    trials = run_counted(command, environment(**more), stderr)
+    return Outcome(label, options.seed, trials, time.monotonic() - start, trials is not None)
 
 
-def run_interposed(seed: int, count: int = 100) -> bool:
-    """Damaged samples under `ktrace run`; whether the program saw no difference."""
+def run_interposed(seed: int, count: int = 100) -> Outcome:
+    """Damaged samples under `ktrace run`: the program sees no difference."""
     say(f"== interposed, {count} code objects of seed {seed}")
-    command = [sys.executable, HERE / "interposed.py", "--seed", str(seed), "--count", str(count)]
-    return subprocess.run(command, env=environment(), check=False).returncode == 0
+    command = (sys.executable, HERE / "interposed.py", "--seed", str(seed), "--count", str(count))
+    start = time.monotonic()
+    succeeded = subprocess.run(command, env=environment(), check=False).returncode == 0
+    seconds = time.monotonic() - start
+    return Outcome(INTERPOSED, seed, count if succeeded else None, seconds, succeeded)
+
+
+def run_all(
+    folder: Path, inputs: dict[str, list[Path]], options: argparse.Namespace
+) -> list[Outcome]:
+    """Every driver that is asked for, the instructions in both copies of the lanes."""
+    outcomes = []
+    for name in options.drivers or (*DRIVERS, INTERPOSED):
+        if name == INTERPOSED:
+            outcomes.append(run_interposed(options.seed))
+            continue
+        for lanes in ("", "baseline") if name == "instructions" else ("",):
+            more = {"KTRACE_SOFT_LANES": lanes} if lanes else {}
+            program = folder / f"fuzz_{name}"
+            outcomes.append(run_driver(program, inputs.get(name, []), options, **more))
+    return outcomes
+
+
+def tell(outcomes: Sequence[Outcome]) -> int:
+    """The table, and which driver failed; the status to end with."""
+    say(f"\n{'driver':40} {'first seed':>12} {'trials':>9} {'seconds':>8}  ended")
+    for outcome in outcomes:
+        say(outcome.row())
+    failed = [outcome.label for outcome in outcomes if not outcome.succeeded]
+    say("every trial ended as it should" if not failed else f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
 
 
 def main() -> int:
@@ -126,19 +201,7 @@ def main() -> int:
         folder = (options.build or Path(temporary)).resolve()
         build(folder, options.libfuzzer)
         inputs = write_corpus(Path(tempfile.mkdtemp(dir=temporary)))
-        failed = []
-        for name in options.drivers or (*DRIVERS, INTERPOSED):
-            if name == INTERPOSED:
-                if not run_interposed(options.seed):
-                    failed.append(name)
-                continue
-            copies = ("", "baseline") if name == "instructions" else ("",)
-            for lanes in copies:
-                more = {"KTRACE_SOFT_LANES": lanes} if lanes else {}
-                if not run_driver(folder / f"fuzz_{name}", inputs.get(name, []), options, **more):
-                    failed.append(name)
-    say("every trial ended as it should" if not failed else f"failed: {', '.join(failed)}")
-    return 1 if failed else 0
+        return tell(run_all(folder, inputs, options))
 
 
 if __name__ == "__main__":

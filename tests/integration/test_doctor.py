@@ -178,15 +178,3 @@ def test_a_reader_that_cannot_be_loaded_is_a_problem(ktrace: Ktrace, tmp_path: P
     (line,) = about(done, "reader")
     assert done.returncode == 1
     assert line.startswith(f"problem  reader: cannot load {reader}: {reader}: file too short / try")
-
-
-def test_an_installation_without_its_native_part_is_examined_nevertheless(
-    ktrace: Ktrace, tmp_path: Path
-) -> None:
-    done = ktrace("doctor", "--", sys.executable, KTRACE_NATIVE_DIR=str(tmp_path))
-
-    assert done.returncode == 1
-    assert [line.split(":")[0] for line in about(done, "interposer")] == ["problem  interposer"]
-    (program,) = about(done, "program")
-    assert program.endswith("whether the interposer can be loaded is not known: there is none")
-    assert about(done, "GPU")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,10 +16,11 @@ from hypothesis import strategies as st
 from ktrace_cli.doctor.findings import Finding, State, as_text, listing
 from ktrace_cli.doctor.gpus import gpus, target_name
 from ktrace_cli.doctor.hip import hip_libraries
-from ktrace_cli.doctor.interposer import reader
+from ktrace_cli.doctor.interposer import in_program, native_libraries, reader
 from ktrace_cli.doctor.machine import Machine, Rights
 from ktrace_cli.doctor.packages import packages
 from ktrace_cli.doctor.tools import tools
+from ktrace_cli.launch.program import find_program
 from ktrace_cli.timeline.native import load_reader
 
 NO_GPU = "no AMD GPU here: `ktrace run` uses the software device, whose times are modelled"
@@ -438,3 +440,20 @@ def test_a_reader_that_is_missing_is_a_problem(
     assert found.text == (
         "this installation of ktrace has no libktrace_reader.so: its native part was not built"
     )
+
+
+def test_an_installation_without_its_native_part_is_examined_nevertheless(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("KTRACE_NATIVE_DIR", raising=False)
+    monkeypatch.setattr("ktrace_cli.libraries.files", lambda _: tmp_path)
+
+    load_reader.cache_clear()
+    missing, reading = native_libraries()
+    (program,) = in_program(find_program([sys.executable]))
+
+    assert (missing.subject, missing.state) == ("interposer", State.PROBLEM)
+    assert missing.text.startswith("this installation of ktrace has no libktrace_preload.so: ")
+    assert (reading.subject, reading.state) == ("reader", State.PROBLEM)
+    assert (program.subject, program.state) == ("program", State.NOTE)
+    assert program.text.endswith("whether the interposer can be loaded is not known: there is none")

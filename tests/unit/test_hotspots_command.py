@@ -58,15 +58,16 @@ def folder(tmp_path: Path) -> Path:
 def test_the_report_says_what_stalls_and_how_it_knows(folder: Path) -> None:
     shown = lines(folder)
 
-    assert shown[1:7] == [
+    assert shown[1:8] == [
         "gemm: 3 instructions of 1 wave, 136 cycles of latency, of which 124 stall (91.2 %), and 8"
         " idle between them",
         "target: gfx942 (by 9_agent_info.csv)",
-        "occupancy: at most 2 of 8 waves per SIMD, limited by vgpr (vgpr 2, lds 3, sgpr 8,"
-        " workgroup 8, waves 8); 256 VGPRs and 32 SGPRs by 9_kernel_trace.csv and instructions;"
+        "occupancy: at most 2 of 8 waves per SIMD, limited by VGPRs; waves per SIMD by each limit"
+        " alone: VGPRs 2, LDS 3, SGPRs 8, workgroup size 8, hardware 8",
+        "3 waves need at most 168 VGPRs (88 fewer)",
+        "resources: 256 VGPRs and 32 SGPRs by 9_kernel_trace.csv and instructions;"
         " 20,480 B LDS and 256 work-items of a workgroup by 9_kernel_trace.csv; not known: dynamic"
         " LDS",
-        "for 3 waves per SIMD: vgpr from 256 to 168",
         "observed: at most 1 wave on one SIMD at a time",
         "scope: 1 wave on SE 0 CU 1 of 1 wave on 1 CU that the trace saw: rocprofv3 traces"
         " instructions of one CU of a shader engine, and other CUs may do otherwise",
@@ -140,7 +141,11 @@ def test_json_is_what_its_schema_says(folder: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(strict(schema)).validate(document)
     assert schema["$defs"]["class_name"]["enum"] == [kind.value for kind in InstructionClass]
-    assert (document["schema"], document["arch"], document["kernel"]) == (1, "gfx942", "gemm")
+    assert (document["schema_version"], document["arch"], document["kernel"]) == (
+        1,
+        "gfx942",
+        "gemm",
+    )
     assert document["totals"] == {
         "hit": 3, "latency": 136, "stall": 124, "idle": 8, "executed_instructions": 3,
         "instructions": 3,

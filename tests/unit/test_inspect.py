@@ -79,7 +79,7 @@ def test_text_shows_kernels_markers_and_resources(image):
         "edge: `load` -> `mma`",
         "not annotated",
         "kernel VGPRs SGPRs LDS scratch waves per SIMD limited by",
-        "plain 32 24 1.0 KiB 0 B 8 waves",
+        "plain 32 24 1.0 KiB 0 B 8 hardware",
     ]
 
 

@@ -15,12 +15,14 @@ from ktrace_cli.analysis.results import KernelSummary
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.planning.evidence import NextStep, read_stalls
 from ktrace_cli.planning.findings import Finding, KernelEvidence
+from ktrace_cli.planning.resources import Code
 from ktrace_cli.planning.rules import RULES, find
 
 LOAD = "global_load_dwordx4 v[0:3], v[8:9], off"
 WAIT_VM = "s_waitcnt vmcnt(0)"
 WAIT_LDS = "s_waitcnt lgkmcnt(0)"
 READ = "ds_read_b128 v[4:7], v10"
+WRITE = "ds_write_b128 v10, v[4:7]"
 MFMA = "v_mfma_f32_32x32x16_bf16 v[16:31], v[0:3], v[4:7], v[16:31]"
 SCALED = "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21 op_sel:[0]"
 ADD = "v_add_f32_e32 v1, v2, v3"
@@ -109,12 +111,27 @@ def test_lds_that_is_waited_for_right_behind_its_read() -> None:
     assert rules(found((READ, 0), (WAIT_LDS, 50), (ADD, 0))) == []
 
 
+def test_a_wait_for_anything_but_a_close_read_of_an_operand_is_no_finding() -> None:
+    other, accumulator = "ds_read_b128 v[80:83], v10", "ds_read_b128 a[4:7], v10"
+    of_accumulators = MFMA.replace("v[4:7]", "a[4:7]")
+    counted = "s_waitcnt lgkmcnt(1)"
+
+    assert rules(found((WRITE, 0), (WAIT_LDS, 50), (MFMA, 0))) == []
+    assert rules(found((other, 0), (WAIT_LDS, 50), (MFMA, 0))) == []
+    assert rules(found((other, 0), (READ, 0), (counted, 50), (MFMA, 0))) == []
+    assert rules(found((READ, 0), (other, 0), (counted, 50), (MFMA, 0))) == ["lds_just_before_use"]
+    assert rules(found((accumulator, 0), (WAIT_LDS, 50), (of_accumulators, 0))) == [
+        "lds_just_before_use"
+    ]
+
+
 def test_scales_that_come_last() -> None:
     scale, other = "buffer_load_ubyte v20, v1, s[0:3], 0 offen", "buffer_load_ubyte v40, v1, s[0:3]"
 
     assert rules(found((scale, 0), (WAIT_VM, 50), (SCALED, 0))) == ["scale_loads_too_late"]
     assert rules(found((other, 0), (WAIT_VM, 50), (SCALED, 0))) == []
     assert rules(found((scale, 0), *[(ADD, 0)] * 16, (WAIT_VM, 50), (SCALED, 0))) == []
+    assert rules(found((scale, 0), (WAIT_LDS, 50), (WAIT_VM, 0), (SCALED, 0))) == []
 
 
 def test_barriers_and_padding() -> None:
@@ -123,7 +140,7 @@ def test_barriers_and_padding() -> None:
     findings = found(("s_barrier", 20), ("s_nop 7", 60), padding=pad)
 
     assert rules(findings) == ["padding", "waits_at_barriers"]
-    assert "most of it between v_mfma and v_exp_f32" in findings[0].match.evidence
+    assert "the most, 60 cycles, between v_mfma and v_exp_f32" in findings[0].match.evidence
     assert [one.match.priority.value for one in findings] == ["MED", "LOW"]
 
 
@@ -153,20 +170,29 @@ def test_an_occupancy_step_must_be_within_reach(
     assert [one.match.priority.value for one in findings] == ([priority] if priority else [])
     if findings:
         assert findings[0].match.evidence.startswith(
-            "3 instead of 2 waves per SIMD need vgpr from 180 to 168; waves stall for"
+            "3 instead of 2 waves per SIMD need at most 168 VGPRs (12 fewer); waves stall for"
         )
         assert findings[0].match.evidence.endswith("not known: LDS")
 
 
-def test_the_code_of_a_recording_tells_a_step_without_stalls() -> None:
-    step = NextStep(4, 3, (("lds", 24576, 20480),), ())
+def test_a_kernel_of_which_no_workgroup_fits_has_no_step_to_compare() -> None:
+    needs = [{"name": "lds", "used": 70_000, "most": 65_536}]
+    step = {"waves_per_simd": 1, "needs": needs}
 
-    (finding,) = find(KernelEvidence("gemm", traced_step=step))
+    findings = found((ADD, 500), occupancy={"next_step": step, "waves_per_simd": 0, "unknown": []})
+
+    assert findings == []
+
+
+def test_the_code_of_a_recording_tells_a_step_without_stalls() -> None:
+    step = NextStep(4, 3, (("lds", 24576, 20480),), (), "of the traced build")
+
+    (finding,) = find(KernelEvidence("gemm", traced=Code("gemm", "gfx942", step)))
 
     assert (finding.rule, finding.match.priority.value) == ("occupancy_step", "LOW")
     assert finding.match.evidence == (
-        "4 instead of 3 waves per SIMD need lds from 24.0 KiB to 20.0 KiB; of the traced build;"
-        " how much its waves wait is not known"
+        "4 instead of 3 waves per SIMD need at most 20,480 B of LDS (4,096 fewer); of the"
+        " traced build; how much its waves wait is not known"
     )
 
 

@@ -11,16 +11,9 @@ from ktrace_cli.kernel_code.inspection import KernelInspection, Mix, PhaseMix
 from ktrace_cli.kernel_code.instructions import InstructionClass
 from ktrace_cli.kernel_code.measured import Measured, find_time
 from ktrace_cli.kernel_code.moved import Moved
-from ktrace_cli.kernel_code.occupancy import Need, Occupancy
+from ktrace_cli.kernel_code.occupancy_words import limit_words, limits_words, step_words
 from ktrace_cli.units import counted, format_bytes, format_time
 
-_LIMIT_WORDS: Final = {
-    "vgpr": "VGPRs",
-    "lds": "LDS",
-    "sgpr": "SGPRs",
-    "workgroup": "workgroup size",
-    "waves": "hardware",
-}
 # What a table has room for; JSON has every class.
 _GROUPS: Final = (
     ("MFMA", (InstructionClass.MFMA,), 1),
@@ -54,28 +47,13 @@ def describe_occupancy(kernel: InspectedKernel) -> Iterator[Line]:
         what = counted(found.waves_per_simd, "wave")
         most = found.max_waves_per_simd
         yield Line((f"occupancy: {what} per SIMD, of {most} at most, for {for_what}",))
-    limits = ", ".join(f"{_LIMIT_WORDS[each.name]} {each.waves}" for each in found.limits)
-    bound = _LIMIT_WORDS[found.limited_by]
-    yield Line((f"limited by {bound}; waves per SIMD by each limit alone: {limits}",), 2)
+    yield Line((f"limited by {limit_words(found.limited_by)}; {limits_words(found)}",), 2)
     if kernel.is_bound_by_allocation:
         allocated, used = kernel.allocated_vgprs, kernel.kernel.resources.vgprs
         words = f"the kernel descriptor allocates {allocated} VGPRs; the metadata names {used}"
         yield Line((words,), 2)
-    yield from _describe_step(found)
-
-
-def _describe_step(found: Occupancy) -> Iterator[Line]:
-    step = found.next_step
-    if step:
-        needs = " and ".join(_need(need) for need in step.needs)
-        waves = counted(step.waves_per_simd, "wave needs", "waves need")
-        yield Line((f"{waves} {needs}",), 2)
-
-
-def _need(need: Need) -> str:
-    if need.name == "lds":
-        return f"at most {need.most:,} B of LDS ({need.excess:,} fewer)"
-    return f"at most {need.most} {_LIMIT_WORDS[need.name]} ({need.excess} fewer)"
+    if found.next_step:
+        yield Line((step_words(found.next_step),), 2)
 
 
 def describe_code(kernel: InspectedKernel, measured: Measured) -> Iterator[Block]:

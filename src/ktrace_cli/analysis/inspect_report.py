@@ -13,6 +13,7 @@ from ktrace_cli.code_object.names import display_name
 from ktrace_cli.kernel_code.comparison import Change, Comparison, KernelChange, PhaseChange
 from ktrace_cli.kernel_code.inspected import InspectedCodeObject, InspectedKernel
 from ktrace_cli.kernel_code.measured import Measured
+from ktrace_cli.kernel_code.occupancy_words import limit_words
 from ktrace_cli.units import counted, format_bytes
 
 _LONGEST_ORIGIN: Final = 1000
@@ -127,7 +128,7 @@ def _kernel_row(one: InspectedKernel) -> tuple[str, ...]:
         format_bytes(resources.lds_bytes),
         format_bytes(resources.scratch_bytes),
         str(found.waves_per_simd) if found else "?",
-        found.limited_by if found else "",
+        limit_words(found.limited_by) if found else "",
     )
 
 

@@ -24,7 +24,7 @@ SCHEMA_VERSION = 1
 def to_document(found: Hotspots) -> dict[str, Any]:
     """Return what is written as JSON."""
     return {
-        "schema": SCHEMA_VERSION,
+        "schema_version": SCHEMA_VERSION,
         "bundle": _printable(str(found.folder)),
         "kernel": found.kernel,
         "mangled_name": found.mangled,

@@ -10,7 +10,7 @@ from ktrace_cli.analysis.report import Block, Column, Heading, Line, Name, Table
 from ktrace_cli.att.report_details import awaited, instruction_details, line_details, padding
 from ktrace_cli.att.report_words import WIDE, place_of, share, short_source, short_sources
 from ktrace_cli.att.results import Coverage, Hotspots, PhaseRow, WaveSpread
-from ktrace_cli.kernel_code.occupancy import Occupancy
+from ktrace_cli.kernel_code.occupancy_words import limit_words, limits_words, step_words
 from ktrace_cli.units import counted
 
 _FEW = 4
@@ -108,25 +108,16 @@ def _occupancy(found: Hotspots) -> Iterator[Text]:
     bound = f"; not known: {', '.join(unknown)}" if unknown else ""
     most = "at most " if unknown else ""
     of = found.occupancy
-    limits = ", ".join(f"{limit.name} {limit.waves}" for limit in of.limits)
     yield (
         f"occupancy: {most}{of.waves_per_simd} of {of.max_waves_per_simd} waves per SIMD, limited"
-        f" by {of.limited_by} ({limits}); {resources}{bound}",
+        f" by {limit_words(of.limited_by)}; {limits_words(of)}",
     )
-    yield from _next_step(of)
+    if of.next_step:
+        yield (step_words(of.next_step),)
+    yield (f"resources: {resources}{bound}",)
     if found.observed:
         resident = found.observed.most_per_simd
         yield (f"observed: at most {counted(resident, 'wave')} on one SIMD at a time",)
-
-
-def _next_step(of: Occupancy) -> Iterator[Text]:
-    if of.next_step is None:
-        return
-    needs = " and ".join(
-        f"{need.name} from {need.used:,} to {need.most:,}{' bytes' * (need.name == 'lds')}"
-        for need in of.next_step.needs
-    )
-    yield (f"for {of.next_step.waves_per_simd} waves per SIMD: {needs}",)
 
 
 def _scope(found: Hotspots) -> str:

@@ -23,8 +23,8 @@ InputsArgument = Annotated[
         metavar="INPUTS",
         show_default=False,
         readable=False,  # that a file cannot be read is no usage error
-        help="Recordings; folders of thread traces, or JSON of `ktrace hotspots`; files with"
-        " counters, or JSON of `ktrace pmc`.",
+        help="Recordings; folders of thread traces; files with counters; code objects; and JSON of"
+        " `ktrace hotspots`, `att`, `pmc`, `inspect` and `discover`.",
     ),
 ]
 KernelOption = Annotated[
@@ -49,7 +49,7 @@ def plan(
     given = read_inputs(inputs)
     timelines = {path: load_timeline(path) for path in given.recordings}
     recorded = [
-        Recorded(summarize(timeline, Request()), recorded_steps(path, timeline))
+        Recorded(summarize(timeline, Request()), recorded_steps(path))
         for path, timeline in timelines.items()
     ]
     devices = {str(path): describe_devices(timeline) for path, timeline in timelines.items()}

@@ -76,6 +76,11 @@ def inspect_annotated(found: FoundCodeObject, assumptions: Assumptions) -> Inspe
     """Inspect a code object; its machine code only if a kernel is annotated."""
     if any(kernel.is_annotated for kernel in found.code_object.kernels):
         return inspect_all(found, assumptions)
+    return inspect_resources(found, assumptions)
+
+
+def inspect_resources(found: FoundCodeObject, assumptions: Assumptions) -> InspectedCodeObject:
+    """Inspect a code object without its machine code."""
     return _put_together(found, assumptions, None, None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,8 +15,10 @@ from ktrace_cli.kernel_code.instructions import InstructionClass, classify
 from ktrace_cli.kernel_code.machine_code import Instruction as Code
 
 Record = Mapping[str, Any]
-_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 _BRANCH_SIZE = 4
+_MOST_VGPRS = 1024  # more than any instruction can name
+_REGISTERS = re.compile(r"(?P<file>[va])\[?(?P<first>\d{1,4})(?::(?P<last>\d{1,4}))?\]?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,13 @@ class Instruction:
 
 
 def registers(operand: str) -> tuple[int, int] | None:
-    """Read `v7` or `v[4:7]`."""
-    text = operand.strip()
-    if not text.startswith("v"):
+    """Read `v7`, `v[4:7]` or `a[4:7]`; AGPRs follow after all VGPRs."""
+    found = _REGISTERS.fullmatch(operand.strip())
+    if found is None:
         return None
-    first, _, last = text[1:].strip("[]").partition(":")
-    if not first.isdigit() or not (last or first).isdigit():
-        return None
-    return int(first), int(last or first)
+    begin = 0 if found["file"] == "v" else _MOST_VGPRS
+    first, last = found["first"], found["last"] or found["first"]
+    return begin + int(first), begin + int(last)
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class NextStep:
     needs: tuple[tuple[str, int, int], ...]
     """What must be freed: name, what is used, the most that the step allows."""
     unknown: tuple[str, ...]
+    origin: str = ""
+    """What it is known of, in words; "" of a thread trace."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,7 @@ def _set_aside(sources: Sequence[Record]) -> Iterator[SetAside]:
 
 def _next_step(occupancy: Record) -> NextStep | None:
     step, now = occupancy["next_step"], occupancy["waves_per_simd"]
-    if step is None or now is None:
+    if step is None or not now:  # no workgroup fits: there is nothing to compare with
         return None
     needs = tuple((str(n["name"]), int(n["used"]), int(n["most"])) for n in step["needs"])
     unknown = tuple(str(name) for name in occupancy["unknown"])

@@ -8,7 +8,8 @@ from enum import Enum
 from typing import Any, Final
 
 from ktrace_cli.analysis.results import KernelSummary
-from ktrace_cli.planning.evidence import NextStep, Stalls
+from ktrace_cli.planning.evidence import Stalls
+from ktrace_cli.planning.resources import Code
 
 _HIGH: Final = 0.10
 _MED: Final = 0.03
@@ -28,6 +29,17 @@ class Priority(str, Enum):
 
 
 @dataclass(frozen=True)
+class KernelTime:
+    """How much of a program's time a kernel takes."""
+
+    name: str
+    calls: int
+    share: float
+    """Of all kernels' time, of 1."""
+    origin: str
+
+
+@dataclass(frozen=True)
 class KernelEvidence:
     """All that was given of one kernel."""
 
@@ -36,8 +48,12 @@ class KernelEvidence:
     summary: KernelSummary | None = None
     counters: Mapping[str, Any] | None = None
     """One of `kernels` in the JSON of `ktrace pmc`."""
-    traced_step: NextStep | None = None
-    """Of occupancy, for the code that a recording holds: with markers in it."""
+    traced: Code | None = None
+    """What a recording holds: with markers in it."""
+    code: Code | None = None
+    """A code object that was named."""
+    time: KernelTime | None = None
+    """What `ktrace discover` tells."""
 
 
 @dataclass(frozen=True)

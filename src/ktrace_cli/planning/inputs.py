@@ -18,12 +18,16 @@ from ktrace_cli.counters.counters import analyse as analyse_counters
 from ktrace_cli.counters.document import to_document as counters_document
 from ktrace_cli.errors import KtraceError, UsageError
 from ktrace_cli.planning.evidence import Stalls, read_stalls
+from ktrace_cli.planning.findings import KernelTime
+from ktrace_cli.planning.resources import Code, read_code_objects, read_codes
 from ktrace_cli.trace_file.file_kind import HEAD_SIZE, FileKind, identify
 
 _WANTED = (
-    "wanted are recordings, folders or JSON of `ktrace hotspots`, files or JSON of `ktrace pmc`"
+    "wanted are recordings, thread traces, counters, code objects, and JSON of `ktrace hotspots`,"
+    " `att`, `pmc`, `inspect` and `discover`"
 )
 _FIX = "leave it out, or write it with one of these commands"
+_CODE = (FileKind.ELF, FileKind.BUNDLE, FileKind.COMPRESSED_BUNDLE)
 _VERDICT = ("is_good", "text", "reason", "source")
 
 
@@ -35,6 +39,8 @@ class Inputs:
     stalls: list[Stalls] = field(default_factory=list)
     counters: list[Mapping[str, Any]] = field(default_factory=list)
     """`kernels` in the JSON of `ktrace pmc`."""
+    codes: list[Code] = field(default_factory=list)
+    times: list[KernelTime] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -82,6 +88,10 @@ def _read_file(path: Path, inputs: Inputs) -> None:
     kind = identify(head)
     if kind is FileKind.RECORDING:
         inputs.recordings.append(path)
+    elif kind in _CODE:
+        codes, faults = read_code_objects(path)
+        inputs.codes += codes
+        inputs.faults += faults
     elif head.lstrip()[:1] == b"{" and (document := _own_document(path)) is not None:
         _read_document(path, document, inputs)
     elif kind is FileKind.SQLITE or path.suffix in (".csv", ".json", ".gz", ".db"):
@@ -106,12 +116,30 @@ def _read_document(path: Path, document: dict[str, Any], inputs: Inputs) -> None
         inputs.counters += _kernels(path, document)
     elif document.get("kind") == "att" and isinstance(document.get("hotspots"), list):
         inputs.stalls += [read_stalls(one, path) for one in document["hotspots"]]
+    elif isinstance(document.get("code_objects"), list):
+        inputs.codes += [code for one in document["code_objects"] for code in read_codes(one, path)]
+    elif document.get("kind") == "discover":
+        inputs.times += _times(path, document)
     elif "by_instruction" in document:
         inputs.stalls.append(read_stalls(document, path))
     else:
         raise KtraceError(
             f"cannot plan with {path}", why=f"it is JSON of something else; {_WANTED}", fix=_FIX
         )
+
+
+def _times(path: Path, document: Mapping[str, Any]) -> list[KernelTime]:
+    try:
+        return [
+            KernelTime(str(one["name"]), int(one["calls"]), float(one["share"] or 0.0), str(path))
+            for one in document["kernels"]
+        ]
+    except (KeyError, TypeError, ValueError, OverflowError) as problem:
+        raise KtraceError(
+            f"cannot read {path}",
+            why=f"it is not made as `ktrace discover --json` makes it: {problem!r}",
+            fix="write it again with this ktrace",
+        ) from problem
 
 
 def _kernels(path: Path, document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ktrace_cli.kernel_code.occupancy import Need
+from ktrace_cli.kernel_code.occupancy_words import need_words
 from ktrace_cli.planning.findings import KernelEvidence, Match, Priority, priority_of
-from ktrace_cli.units import counted, format_bytes, format_duration
+from ktrace_cli.units import counted, format_duration
 
 _IN_REACH: Final = 0.25  # of what is used: more is another kernel
 _WAITING: Final = 0.3  # of the cycles: below that more waves have little to hide
@@ -18,15 +20,14 @@ _UNEVEN_WORKGROUP: Final = 1.5
 def occupancy_step(evidence: KernelEvidence) -> Iterator[Match]:
     """A step of occupancy for which little must be freed."""
     stalls = evidence.stalls
-    step = stalls.next_step if stalls else evidence.traced_step
+    code = evidence.code or evidence.traced  # markers need registers of their own
+    step = stalls.next_step if stalls else code.step if code else None
     if step is None or not step.needs:
         return
     if any(used - most > _IN_REACH * used for _, used, most in step.needs):
         return
-    needs = ", ".join(
-        f"{_named(name, used)} to {_amount(name, most)}" for name, used, most in step.needs
-    )
-    waiting, words = 0.0, "of the traced build; how much its waves wait is not known"
+    needs = " and ".join(need_words(Need(*need)) for need in step.needs)
+    waiting, words = 0.0, f"{step.origin}; how much its waves wait is not known"
     if stalls is not None:
         waiting = stalls.stall / stalls.latency if stalls.latency else 0.0
         words = f"waves stall for {100 * waiting:.1f} % of the traced cycles"
@@ -40,14 +41,6 @@ def occupancy_step(evidence: KernelEvidence) -> Iterator[Match]:
         " if they all wait for the same unit",
         weight=0.0,
     )
-
-
-def _named(name: str, used: int) -> str:
-    return f"{name} from {_amount(name, used)}"
-
-
-def _amount(name: str, amount: int) -> str:
-    return format_bytes(amount) if name == "lds" else f"{amount}"
 
 
 def tail(evidence: KernelEvidence) -> Iterator[Match]:

@@ -9,9 +9,10 @@ from ktrace_cli.analysis.results import Summary
 from ktrace_cli.counters.choosing import choose_kernels
 from ktrace_cli.errors import KtraceError
 from ktrace_cli.importers.kernel_names import is_same_kernel, shown_name
-from ktrace_cli.planning.evidence import NextStep, Stalls
-from ktrace_cli.planning.findings import Finding, KernelEvidence
+from ktrace_cli.planning.evidence import Stalls
+from ktrace_cli.planning.findings import Finding, KernelEvidence, KernelTime
 from ktrace_cli.planning.inputs import Inputs
+from ktrace_cli.planning.resources import Code
 from ktrace_cli.planning.rules import find
 
 
@@ -20,8 +21,8 @@ class Recorded:
     """What a recording tells."""
 
     summary: Summary
-    steps: Mapping[str, NextStep]
-    """Of occupancy, by mangled name."""
+    codes: Mapping[str, Code]
+    """By mangled name."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,18 @@ def make_plan(
         _add(kernels, KernelEvidence(shown_name(stalls.kernel), stalls=stalls))
     for one in recorded:
         for kernel in one.summary.kernels:
-            step = one.steps.get(kernel.mangled)
+            code = one.codes.get(kernel.mangled)
             name = shown_name(kernel.name)
-            _add(kernels, KernelEvidence(name, summary=kernel, traced_step=step))
+            _add(kernels, KernelEvidence(name, summary=kernel, traced=code))
     for counters in inputs.counters:
         _add(kernels, KernelEvidence(shown_name(str(counters["name"])), counters=counters))
+    for named in inputs.codes:
+        _add(kernels, KernelEvidence(shown_name(named.kernel), code=named))
+    kernels = _by_time(kernels, inputs.times)
     if not kernels:
         raise KtraceError(
             "there is nothing to plan with",
-            why="none of the files tells of a kernel",
+            why="none of the files tells of a kernel more than its time",
             fix="name a recording of a program that launches an annotated kernel",
         )
     chosen = choose_kernels([kernel.name for kernel in kernels], patterns)
@@ -89,15 +93,45 @@ def make_plan(
 def _add(kernels: list[KernelEvidence], new: KernelEvidence) -> None:
     """Join evidence on a kernel, unless there is some of its kind already."""
     for number, old in enumerate(kernels):
-        parts = ((old.stalls, new.stalls), (old.summary, new.summary), (old.counters, new.counters))
-        is_same = is_same_kernel(old.name, new.name)
+        parts = (
+            (old.stalls, new.stalls),
+            (old.summary, new.summary),
+            (old.counters, new.counters),
+            (old.code, new.code),
+        )
+        is_same = is_same_kernel(old.name, new.name) and _is_same_target(old, new)
         if is_same and all(a is None or b is None for a, b in parts):
             kernels[number] = replace(
                 old,
                 stalls=old.stalls or new.stalls,
                 summary=old.summary or new.summary,
                 counters=old.counters or new.counters,
-                traced_step=old.traced_step or new.traced_step,
+                traced=old.traced or new.traced,
+                code=old.code or new.code,
             )
             return
     kernels.append(new)
+
+
+def _is_same_target(old: KernelEvidence, new: KernelEvidence) -> bool:
+    """Tell whether a code object may be the one of other evidence: a program has several."""
+    if new.code is None:
+        return True
+    known = {new.code.target}
+    known |= {old.stalls.target} if old.stalls else set()
+    known |= {old.traced.target} if old.traced else set()
+    return len(known - {""}) <= 1
+
+
+def _by_time(
+    kernels: Sequence[KernelEvidence], times: Sequence[KernelTime]
+) -> list[KernelEvidence]:
+    """Give kernels their time; what takes most of it comes first."""
+    timed = [
+        replace(
+            kernel,
+            time=next((one for one in times if is_same_kernel(kernel.name, one.name)), None),
+        )
+        for kernel in kernels
+    ]
+    return sorted(timed, key=lambda one: -(one.time.share if one.time else 0.0))

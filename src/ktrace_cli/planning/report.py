@@ -9,6 +9,7 @@ from ktrace_cli.analysis.report import Block, Column, Heading, Line, Name, Table
 from ktrace_cli.planning.evidence import Stalls
 from ktrace_cli.planning.findings import Finding
 from ktrace_cli.planning.plan import KernelPlan
+from ktrace_cli.units import counted
 
 SCHEMA_VERSION = 1
 _CLASSES = (Column("class", is_number=False), Column("stall"), Column("%"), Column("idle"))
@@ -33,6 +34,10 @@ def write_report(plans: Sequence[KernelPlan], devices: Mapping[str, str]) -> lis
 
 def _kernel(plan: KernelPlan) -> list[Block]:
     blocks: list[Block] = [Heading((Name(plan.name), ": what to do"))]
+    time = plan.evidence.time
+    if time is not None:
+        share = f"{100 * time.share:.1f} % of the time of all kernels"
+        blocks.append(Line((f"takes {share}, in {counted(time.calls, 'call')} ({time.origin})",)))
     if plan.stalls is not None:
         blocks += _stalls(plan.stalls)
     if not plan.findings:
@@ -60,7 +65,7 @@ def _stalls(stalls: Stalls) -> list[Block]:
     head = (
         f"stalls: {stalls.stall:,} of {stalls.latency:,} traced cycles ({share:.1f} %)"
         f"{f' on {stalls.target}' if stalls.target else ''}, {stalls.idle:,} idle between"
-        " instructions"
+        f" instructions ({stalls.origin})"
     )
     return [Line((head,)), *([Table(_CLASSES, rows)] if rows else [])]
 
@@ -88,6 +93,9 @@ def to_document(plans: Sequence[KernelPlan], devices: Mapping[str, str]) -> dict
         "kernels": [
             {
                 "name": plan.name,
+                "time": None
+                if (time := plan.evidence.time) is None
+                else {"share": time.share, "calls": time.calls, "origin": time.origin},
                 "stalls": _stalls_document(plan.stalls),
                 "findings": [_finding_document(finding) for finding in plan.findings],
                 "not_given": list(plan.lacks),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ _JUST_BEFORE: Final = 4  # instructions between a read of LDS and the wait for i
 _SCALE_DISTANCE: Final = 16
 _VM: Final = (InstructionClass.WAIT_VM, InstructionClass.WAIT_VM_LGKM)
 _LGKM: Final = (InstructionClass.WAIT_LGKM, InstructionClass.WAIT_VM_LGKM)
+_COUNT: Final = re.compile(r"lgkmcnt\((\d+)\)|s_wait_\w*dscnt (?:0x)?(\d+)$")
 _QUIET: Final = (InstructionClass.VMEM_LOAD, InstructionClass.SALU, InstructionClass.S_NOP)
 
 
@@ -64,14 +66,13 @@ def _runs(stalls: Stalls) -> Iterator[list[Instruction]]:
 
 
 def lds_just_before_use(stalls: Stalls) -> Iterator[Match]:
-    """Waits for LDS that stand right behind the read, in front of a matrix instruction."""
+    """Waits for a read of LDS right behind it, in front of a matrix instruction that uses it."""
     waits = []
     for piece in stalls.straight:
         for number, one in enumerate(piece):
-            before = piece[max(0, number - _JUST_BEFORE) : number]
             after = piece[number + 1 : number + 1 + _JUST_BEFORE]
-            is_close = _has(before, InstructionClass.LDS) and _has(after, InstructionClass.MFMA)
-            if one.kind in _LGKM and is_close:
+            read = _read_waited_for(piece, number) if one.kind in _LGKM else None
+            if read is not None and any(_uses(matrix, read) for matrix in after):
                 waits.append(one)
     cycles = sum(one.stall for one in waits)
     yield from _match(
@@ -79,8 +80,30 @@ def lds_just_before_use(stalls: Stalls) -> Iterator[Match]:
         cycles,
         waits,
         f"{counted(len(waits), 'wait')} for LDS, at most {_JUST_BEFORE} instructions behind the"
-        f" read and before a matrix instruction, stall for {cycles:,} cycles",
+        f" read and before a matrix instruction that uses it, stall for {cycles:,} cycles",
     )
+
+
+def _read_waited_for(piece: Sequence[Instruction], number: int) -> Instruction | None:
+    """Return the last operation that a wait at `number` waits for, if it is a close LDS read."""
+    told = _COUNT.search(piece[number].text)
+    left = int(told[1] or told[2]) if told else 0
+    for one in reversed(piece[max(0, number - _JUST_BEFORE - left) : number]):
+        if one.kind not in (InstructionClass.LDS, InstructionClass.SMEM):
+            continue
+        if not left:
+            return one if one.text.startswith(("ds_read", "ds_load")) else None
+        left -= 1
+    return None
+
+
+def _uses(matrix: Instruction, read: Instruction) -> bool:
+    """Tell whether a matrix instruction has a factor that a read wrote."""
+    if matrix.kind is not InstructionClass.MFMA or read.writes is None:
+        return False
+    first, last = read.writes
+    factors = map(registers, matrix.text.partition(" ")[2].split(",")[1:3])
+    return any(f is not None and first <= f[1] and f[0] <= last for f in factors)
 
 
 def scale_loads_too_late(stalls: Stalls) -> Iterator[Match]:
@@ -94,7 +117,8 @@ def scale_loads_too_late(stalls: Stalls) -> Iterator[Match]:
             loads = [n for n in near if _loads_a_scale(n, one)]
             if loads:
                 behind = near[near.index(loads[0]) + 1 :]
-                late += [w for w in behind if w.kind.is_wait and w not in late]
+                waits = _VM if loads[0].kind is InstructionClass.VMEM_LOAD else _LGKM
+                late += [w for w in behind if w.kind in waits and w not in late]
     cycles = sum(one.stall for one in late)
     yield from _match(
         stalls,
@@ -133,7 +157,11 @@ def padding(stalls: Stalls) -> Iterator[Match]:
     nops = [one for one in stalls.instructions if one.kind is InstructionClass.S_NOP]
     cycles = sum(one.stall for one in nops)
     worst = max(stalls.padding, key=lambda one: one.stall, default=None)
-    pair = f"; most of it between {worst.after} and {worst.before}" if worst else ""
+    pair = (
+        f"; the most, {worst.stall:,} cycles, between {worst.after} and {worst.before}"
+        if worst
+        else ""
+    )
     yield from _match(
         stalls,
         cycles,
