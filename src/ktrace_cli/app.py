@@ -38,7 +38,7 @@ SUBCOMMANDS = {
     "merge": Subcommand("Write recordings, and traces of other tools, as one Perfetto trace."),
     "view": Subcommand("Show FILE in the Perfetto UI, or in the terminal."),
     "inspect": Subcommand(
-        "Show the kernels in FILES: which are annotated, their markers, their code and what they use."
+        "Show the kernels in FILES: which are annotated, markers, code, what they use."
     ),
     "hotspots": Subcommand(
         "Show where a kernel waits, by its thread trace (ATT) in DIR: phases, lines, instructions."

@@ -94,7 +94,7 @@ def inspect(
         ),
     ] = None,
 ) -> None:
-    """Show the kernels in FILES: which are annotated, their markers, their code and what they use.
+    """Show the kernels in FILES: which are annotated, markers, code, what they use.
 
     Of two files, show what differs.
     """
