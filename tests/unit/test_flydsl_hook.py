@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from ktrace_cli.flydsl_live.switches import flydsl_environment, put_hook
+from ktrace_cli.flydsl_live.switches import HOOK, flydsl_environment, put_hook
 
 STAND_IN = Path(__file__).parents[1] / "support/flydsl_stand_in"
 MERGE = "from flydsl.expr.ktrace_common import merge_names; merge_names({'load': 1})\n"
@@ -122,3 +123,28 @@ def test_what_the_user_has_set_stays(tmp_path: Path) -> None:
         "PYTHONPATH": f"{tmp_path}:/theirs",
     }
     assert flydsl_environment({"FLYDSL_KTRACE_ENABLE": "0"}, tmp_path) == {}
+
+
+def test_a_run_within_a_run_has_two_hooks_that_do_not_ask_each_other_forever(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "outer").mkdir()
+    said = run(tmp_path, MERGE, put_hook(tmp_path / "outer"))
+
+    assert said == ""
+    assert names(tmp_path)[0]["names"] == {"load": 1}
+
+
+def test_a_python_2_imports_as_before() -> None:
+    found = shutil.which("python2.7")
+    # A version manager's stub of that name may stand for no Python at all.
+    if found is None or subprocess.run([found, "-c", ""], env={}, check=False).returncode:
+        pytest.skip("no Python 2 here")
+    python = found
+    hook = str(HOOK.parent)
+    variables = {"PYTHONPATH": hook, "KTRACE_SESSION_DIR": hook, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [python, "-c", "import json; print(1)"], env=variables, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("1\n", "")

@@ -23,9 +23,18 @@ def _say(text):
 class _Finder:
     """Lets others find the one module that matters, and looks at it once it has run."""
 
+    is_asking = False
+
     def find_spec(self, name, path=None, target=None):
-        if name != _NAMES:
+        if name != _NAMES or self.is_asking:
             return None
+        self.is_asking = True  # a run within a run has two of these, which ask each other
+        try:
+            return self._ask_others(name, path, target)
+        finally:
+            self.is_asking = False
+
+    def _ask_others(self, name, path, target):
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             spec = find(name, path, target) if find and finder is not self else None
@@ -101,6 +110,25 @@ def _run_the_other():
     spec.loader.exec_module(module)
 
 
-if os.environ.get("KTRACE_SESSION_DIR"):
-    sys.meta_path.insert(0, _Finder())
-_run_the_other()
+def _run_the_other_in_python_2():
+    import imp
+
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != _FOLDER]
+    try:
+        found = imp.find_module("sitecustomize", sys.path)
+    except ImportError:
+        return
+    this = sys.modules.pop("sitecustomize")  # else it would be filled anew; `this` keeps it alive
+    try:
+        imp.load_module("sitecustomize", *found)
+    finally:
+        found[0].close()
+        this.is_done = True
+
+
+if sys.version_info[0] < 3:  # noqa: UP036 - the program's Python, not ktrace's
+    _run_the_other_in_python_2()  # FlyDSL needs a newer one, so there is nothing to wait for
+else:
+    if os.environ.get("KTRACE_SESSION_DIR"):
+        sys.meta_path.insert(0, _Finder())
+    _run_the_other()

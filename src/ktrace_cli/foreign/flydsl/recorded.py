@@ -40,6 +40,8 @@ from ktrace_cli.trace_file.recording import ForeignBufferRecord, Recording
 from ktrace_cli.units import counted
 
 _NAMELESS = "flydsl_kernel"
+_NO_STREAM = 1 << 62
+"""Streams are numbered from 0: so large a number is damage, and says nothing of the next one."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,8 @@ def _join_copies(recording: Recording, copies: list[_Copy], naming: Naming) -> F
         if launch is not None:
             records[row] = launch
     kernels = tuple(_kernel(recording, launch) for launch in told)
-    known = max((int(each["launch"]["stream"]) for each in recording.foreign.launches), default=-1)
+    numbers = [int(each["launch"]["stream"]) for each in recording.foreign.launches]
+    known = max((number for number in numbers if number < _NO_STREAM), default=-1)
     queues = np.concatenate([copy.queue for copy in copies])
     is_told = np.array([launch is not None for launch in told], np.bool_)
     streams = np.where(is_told, records["stream"].astype(np.int64), known + 1 + queues)
@@ -234,7 +237,7 @@ def _read_names(path: Path, text: str) -> tuple[dict[int, str], str]:
     try:
         document = json.loads(text)
         return names_of(path, dict(document["names"])), str(document.get("version", ""))
-    except (ValueError, TypeError, KeyError, AttributeError, KtraceError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, KtraceError):
         return {}, ""  # events are then called after their ids, which is said
 
 
