@@ -68,14 +68,18 @@ def test_code_objects_and_what_inspect_and_discover_write_are_evidence(tmp_path:
 def test_what_takes_most_of_the_time_comes_first(tmp_path: Path) -> None:
     for number, name in enumerate(("scale(float*)", "gemm(float*)")):
         write_bundle(tmp_path / str(number) / f"ui_output_agent_5002_dispatch_{number}", name)
-    shares = [{"name": n, "calls": 1, "share": s} for n, s in (("scale", 0.2), ("gemm", 0.8))]
+    times = (("scale", 0.2), ("gemm", 0.7), ("copy", 0.1))
+    shares = [{"name": name, "calls": 1, "share": share} for name, share in times]
     write_json(tmp_path / "discover.json", {"kind": "discover", "kernels": shares})
 
     done = run_ktrace(tmp_path, "plan", "0", "1", "discover.json")
 
     heads = [line for line in done.stdout.splitlines() if ": what to do" in line]
     assert heads == ["gemm: what to do", "scale: what to do"]
-    assert "takes 80.0 % of the time of all kernels, in 1 call (discover.json)" in done.stdout
+    assert "takes 70.0 % of the time of all kernels, in 1 call (discover.json)" in done.stdout
+    assert done.stderr.endswith(
+        "warning: only the time of 1 kernel is known, so no rule looks at what they do: copy\n"
+    )
     assert "idle between instructions (1)" in " ".join(done.stdout.split())
 
 

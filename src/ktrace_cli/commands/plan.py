@@ -13,7 +13,7 @@ from ktrace_cli.analysis.summary import summarize
 from ktrace_cli.commands.recording import describe_devices, load_timeline
 from ktrace_cli.commands.reporting import JsonOption, MarkdownOption, check_forms, write_result
 from ktrace_cli.planning.inputs import read_inputs
-from ktrace_cli.planning.plan import Recorded, make_plan
+from ktrace_cli.planning.plan import Recorded, doubts, make_plan
 from ktrace_cli.planning.report import to_document, write_report
 from ktrace_cli.planning.resources import recorded_steps
 
@@ -62,5 +62,5 @@ def plan(
     )
     for note in given.notes:
         console.say(note)
-    for fault in given.faults:
+    for fault in [*given.faults, *doubts(plans, given.times, are_all=not kernel)]:
         console.warn(fault)

@@ -101,8 +101,6 @@ class Stalls:
     set_aside: tuple[SetAside, ...]
     padding: tuple[Padding, ...]
     next_step: NextStep | None
-    is_target_sure: bool = True
-    """Whether it was told, rather than inferred from instructions."""
 
     def class_stall(self, kind: InstructionClass) -> int:
         """Return the stall of a class of instructions."""
@@ -171,7 +169,6 @@ def _stalls(document: Record, path: Path) -> Stalls:
             for one in document["padding"]
         ),
         next_step=_next_step(document["occupancy"]),
-        is_target_sure=bool(document.get("arch_source", {}).get("certain", True)),
     )
 
 

@@ -37,8 +37,6 @@ class KernelTime:
     share: float
     """Of all kernels' time, of 1."""
     origin: str
-    target: str = ""
-    """gfx950; "" where it is not told."""
 
 
 @dataclass(frozen=True)

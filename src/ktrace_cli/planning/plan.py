@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ktrace_cli.analysis.results import Summary
 from ktrace_cli.counters.choosing import choose_kernels
 from ktrace_cli.errors import KtraceError
-from ktrace_cli.importers.kernel_names import shown_name
-from ktrace_cli.kernel_code.inspected import Launch
+from ktrace_cli.importers.kernel_names import is_same_kernel, shown_name
+from ktrace_cli.kernel_code.occupancy import processor_of
 from ktrace_cli.planning.evidence import Stalls
 from ktrace_cli.planning.findings import Finding, KernelEvidence, KernelTime
 from ktrace_cli.planning.inputs import Inputs
-from ktrace_cli.planning.joining import add_times, join, target_of, tell_targets
-from ktrace_cli.planning.resources import Code, Launched, as_launched
+from ktrace_cli.planning.resources import Code
 from ktrace_cli.planning.rules import find
+from ktrace_cli.units import counted
+
+_MOST_LISTED = 4
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,6 @@ class Recorded:
 
     summary: Summary
     codes: Mapping[str, Code]
-    """By mangled name."""
-    launches: Mapping[str, Launch]
     """By mangled name."""
 
 
@@ -36,11 +36,6 @@ class KernelPlan:
     name: str
     evidence: KernelEvidence
     findings: tuple[Finding, ...]
-
-    @property
-    def target(self) -> str:
-        """What all of its evidence is for; "" if nothing tells for sure."""
-        return target_of(self.evidence)
 
     @property
     def stalls(self) -> Stalls | None:
@@ -58,18 +53,9 @@ class KernelPlan:
         return tuple(words for given, words in known if given is None)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Everything that `ktrace plan` says."""
-
-    kernels: tuple[KernelPlan, ...]
-    measured_only: tuple[KernelTime, ...]
-    """Kernels of which nothing is known but their time."""
-    faults: tuple[str, ...]
-    """What is not put together, or assumed: sentences."""
-
-
-def make_plan(inputs: Inputs, recorded: Sequence[Recorded], patterns: Sequence[str]) -> Plan:
+def make_plan(
+    inputs: Inputs, recorded: Sequence[Recorded], patterns: Sequence[str]
+) -> list[KernelPlan]:
     """Let the rules look at every kernel of which something was given.
 
     Args:
@@ -81,40 +67,110 @@ def make_plan(inputs: Inputs, recorded: Sequence[Recorded], patterns: Sequence[s
         KtraceError: nothing was given of any kernel.
         UsageError: a pattern matches nothing.
     """
-    kernels, left = add_times(_put_together(inputs, recorded), inputs.times)
+    kernels: list[KernelEvidence] = []
+    for stalls in inputs.stalls:
+        _add(kernels, KernelEvidence(shown_name(stalls.kernel), stalls=stalls))
+    for one in recorded:
+        for kernel in one.summary.kernels:
+            code = one.codes.get(kernel.mangled)
+            name = shown_name(kernel.name)
+            _add(kernels, KernelEvidence(name, summary=kernel, traced=code))
+    for counters in inputs.counters:
+        _add(kernels, KernelEvidence(shown_name(str(counters["name"])), counters=counters))
+    for named in inputs.codes:
+        _add(kernels, KernelEvidence(shown_name(named.kernel), code=named))
+    kernels = _by_time(kernels, inputs.times)
     if not kernels:
         raise KtraceError(
             "there is nothing to plan with",
             why="none of the files tells of a kernel more than its time",
             fix="name a recording of a program that launches an annotated kernel",
         )
-    names = [*(kernel.name for kernel in kernels), *(time.name for time in left)]
-    chosen = choose_kernels(names, patterns)
-    return Plan(
-        tuple(
-            KernelPlan(kernel.name, kernel, tuple(find(kernel)))
-            for kernel in kernels
-            if kernel.name in chosen
-        ),
-        tuple(time for time in left if time.name in chosen),
-        tuple(tell_targets([kernel for kernel in kernels if kernel.name in chosen])),
-    )
+    chosen = choose_kernels([kernel.name for kernel in kernels], patterns)
+    return [
+        KernelPlan(kernel.name, kernel, tuple(find(kernel)))
+        for kernel in kernels
+        if kernel.name in chosen
+    ]
 
 
-def _put_together(inputs: Inputs, recorded: Sequence[Recorded]) -> list[KernelEvidence]:
-    kernels: list[KernelEvidence] = []
-    launched: list[Launched] = []
-    for stalls in inputs.stalls:
-        join(kernels, KernelEvidence(shown_name(stalls.kernel), stalls=stalls))
-    for one in recorded:
-        for kernel in one.summary.kernels:
-            code = one.codes.get(kernel.mangled)
-            join(kernels, KernelEvidence(shown_name(kernel.name), summary=kernel, traced=code))
-            if launch := one.launches.get(kernel.mangled):
-                launched.append(Launched(kernel.mangled, kernel.target, launch))
-    for counters in inputs.counters:
-        join(kernels, KernelEvidence(shown_name(str(counters["name"])), counters=counters))
-    for named in inputs.codes:
-        code = as_launched(named, launched)
-        join(kernels, KernelEvidence(shown_name(named.kernel), code=code))
-    return kernels
+def doubts(
+    plans: Sequence[KernelPlan], times: Sequence[KernelTime], *, are_all: bool
+) -> Iterator[str]:
+    """Say what no rule looked at, and what was put together though targets differ.
+
+    Args:
+        plans: of all kernels, or of those that were chosen.
+        times: what was given of kernels' times.
+        are_all: whether no kernel was left out on purpose.
+    """
+    for plan in plans:
+        targets = _targets(plan.evidence)
+        if len(set(targets.values())) > 1:
+            parts = ", ".join(f"{kind} of {target}" for kind, target in targets.items())
+            yield f"{plan.name}: what is known of it is for several targets: {parts}"
+    names = [
+        time.name for time in times if not any(is_same_kernel(one.name, time.name) for one in plans)
+    ]
+    if are_all and names:
+        more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+        shown = f"{', '.join(names[:_MOST_LISTED])}{more}"
+        only = counted(len(names), "kernel")
+        yield f"only the time of {only} is known, so no rule looks at what they do: {shown}"
+
+
+def _targets(evidence: KernelEvidence) -> Mapping[str, str]:
+    """Return what each kind of evidence says of its target, if it does."""
+    told = {
+        "a thread trace": evidence.stalls.target if evidence.stalls else "",
+        "a recording": (evidence.summary.target or "") if evidence.summary else "",
+        "counters": str((evidence.counters or {}).get("target") or ""),
+    }
+    return {kind: processor_of(target) for kind, target in told.items() if target}
+
+
+def _add(kernels: list[KernelEvidence], new: KernelEvidence) -> None:
+    """Join evidence on a kernel, unless there is some of its kind already."""
+    for number, old in enumerate(kernels):
+        parts = (
+            (old.stalls, new.stalls),
+            (old.summary, new.summary),
+            (old.counters, new.counters),
+            (old.code, new.code),
+        )
+        is_same = is_same_kernel(old.name, new.name) and _is_same_target(old, new)
+        if is_same and all(a is None or b is None for a, b in parts):
+            kernels[number] = replace(
+                old,
+                stalls=old.stalls or new.stalls,
+                summary=old.summary or new.summary,
+                counters=old.counters or new.counters,
+                traced=old.traced or new.traced,
+                code=old.code or new.code,
+            )
+            return
+    kernels.append(new)
+
+
+def _is_same_target(old: KernelEvidence, new: KernelEvidence) -> bool:
+    """Tell whether a code object may be the one of other evidence: a program has several."""
+    if new.code is None:
+        return True
+    known = {new.code.target}
+    known |= {old.stalls.target} if old.stalls else set()
+    known |= {old.traced.target} if old.traced else set()
+    return len(known - {""}) <= 1
+
+
+def _by_time(
+    kernels: Sequence[KernelEvidence], times: Sequence[KernelTime]
+) -> list[KernelEvidence]:
+    """Give kernels their time; what takes most of it comes first."""
+    timed = [
+        replace(
+            kernel,
+            time=next((one for one in times if is_same_kernel(kernel.name, one.name)), None),
+        )
+        for kernel in kernels
+    ]
+    return sorted(timed, key=lambda one: -(one.time.share if one.time else 0.0))
