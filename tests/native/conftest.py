@@ -27,6 +27,7 @@ SOURCES = (
     "device",
     "elf_image",
     "fat_binary",
+    "flydsl_kernel",
     "hip_library",
     "image_memory",
     "image_store",
