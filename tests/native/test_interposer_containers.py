@@ -33,6 +33,7 @@ SOURCES = (
     "content_hash",
     "decompress",
     "elf_image",
+    "flydsl_kernel",
     "image_memory",
     "kernel_code",
     "loader",
