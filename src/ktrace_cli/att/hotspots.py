@@ -222,7 +222,10 @@ def _phases(
     """Return the number of each row's phase, their names, why there are none, and notes."""
     numbers = np.zeros(len(table.text), np.int64)
     if found is None:
-        why = "no code object: give it with `--code-object`, or put *_code_object_id_N.out beside"
+        why = (
+            "no code object: give it with `ktrace hotspots --code-object`, or put"
+            " *_code_object_id_N.out beside"
+        )
         return numbers, [""], why, []
     same = table.code_object[part.rows] == table.code_object[part.entry]
     rows = part.rows[same]

@@ -102,7 +102,9 @@ def _occupancy(found: Hotspots) -> Iterator[Text]:
         why = "the rules of this target are" if is_known else "the target is"
         yield (f"occupancy: not computed, as {why} not known ({resources})",)
         if not is_known:
-            yield ("`--code-object` tells the target: occupancy, MFMA busy, wait states",)
+            yield (
+                "`ktrace hotspots --code-object` tells the target: occupancy, MFMA busy, wait states",
+            )
         return
     unknown = found.needs.unknown
     bound = f"; not known: {', '.join(unknown)}" if unknown else ""
