@@ -103,7 +103,8 @@ def _occupancy(found: Hotspots) -> Iterator[Text]:
         yield (f"occupancy: not computed, as {why} not known ({resources})",)
         if not is_known:
             yield (
-                "`ktrace hotspots --code-object` tells the target: occupancy, MFMA busy, wait states",
+                "`ktrace hotspots --code-object` tells the target: occupancy, MFMA busy, wait"
+                " states",
             )
         return
     unknown = found.needs.unknown
