@@ -10,24 +10,13 @@ import pytest
 from ktrace_cli.analysis.compare.document import read_schema
 from ktrace_cli.errors import UsageError
 from support.comparing import HARDWARE, On, Run, event, ktrace, record_run
+from support.schemas import strict
 from support.timelines import INNER, OUTER, TILE
 
 
 def document(*arguments: object) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(ktrace("diff", *arguments, "--json").stdout)
     return made
-
-
-def strict(schema: Any) -> Any:
-    """The same schema, in which keys that it does not name are wrong."""
-    if isinstance(schema, list):
-        return [strict(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    schema = {key: strict(part) for key, part in schema.items()}
-    if "properties" in schema:
-        schema["additionalProperties"] = False
-    return schema
 
 
 def check(made: dict[str, Any]) -> None:

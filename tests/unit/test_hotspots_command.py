@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -15,6 +14,7 @@ from ktrace_cli.errors import ExitStatus, KtraceError
 from ktrace_cli.kernel_code.instructions import InstructionClass
 from support.att import AttBundle, Launched, Step, write_agents, write_kernel_trace
 from support.code_object import KernelSource, make_code_object
+from support.schemas import strict
 
 NAME = "ui_output_agent_7_dispatch_3"
 
@@ -120,18 +120,6 @@ def test_markdown_is_for_github(folder: Path) -> None:
 
     assert text.startswith("### `gemm`: 3 instructions of 1 wave")
     assert "\n| `s_waitcnt vmcnt(0)` | 100 | 80.6 % | 0 | 1 |" in text
-
-
-def strict(schema: Any) -> Any:
-    """The same schema, in which keys that it does not name are wrong."""
-    if isinstance(schema, list):
-        return [strict(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    schema = {key: strict(part) for key, part in schema.items()}
-    if "properties" in schema:
-        schema["additionalProperties"] = False
-    return schema
 
 
 def test_json_is_what_its_schema_says(folder: Path) -> None:

@@ -19,6 +19,7 @@ from ktrace_cli.model import ClockFit, Timeline
 from ktrace_cli.timeline.cycles import in_cycles
 from ktrace_cli.trace_file.layout import DispatchFlag, WaveState
 from support.recording import HOST_EPOCH_NS, Wave
+from support.schemas import strict
 from support.timelines import (
     CONSUMER,
     INNER,
@@ -72,18 +73,6 @@ def summary(path: Path, *options: str) -> dict[str, Any]:
     assert result.exit_code == 0, result.output
     document: dict[str, Any] = json.loads(result.stdout)
     return document
-
-
-def strict(schema: Any) -> Any:
-    """The same schema, in which keys that it does not name are wrong."""
-    if isinstance(schema, list):
-        return [strict(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    schema = {key: strict(part) for key, part in schema.items()}
-    if "properties" in schema:
-        schema["unevaluatedProperties"] = False
-    return schema
 
 
 def check(document: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ktrace_cli.importers.host_trace import FileRepairs
 from ktrace_cli.model.counts import count_of, counted, sentences
 
 
@@ -38,35 +39,9 @@ class Dispatch:
 
 
 @dataclass(frozen=True)
-class Faults:
+class Faults(FileRepairs):
     """What of the files is missing or repaired. All counts; those above 0 are reported."""
 
-    malformed_rows: int = count_of(
-        "row cannot be read and is left out", "rows cannot be read and are left out"
-    )
-    unescaped_quotes: int = count_of(
-        "name has quotes that are not escaped: taken as part of it",
-        "names have quotes that are not escaped: taken as part of them",
-    )
-    invalid_utf8: int = count_of(
-        "byte is no UTF-8 and is shown as \N{REPLACEMENT CHARACTER}",
-        "bytes are no UTF-8 and are shown as \N{REPLACEMENT CHARACTER}",
-    )
-    json_numbers: int = count_of(
-        "number that JSON does not have (NaN, Infinity) is read as none",
-        "numbers that JSON does not have (NaN, Infinity) are read as none",
-    )
-    json_commas: int = count_of(
-        "comma with nothing behind it is ignored", "commas with nothing behind them are ignored"
-    )
-    json_controls: int = count_of(
-        "control character in a text is not escaped: taken as part of it",
-        "control characters in texts are not escaped: taken as part of them",
-    )
-    cut_off: int = count_of(
-        "file ends in the middle: it is read up to its last whole record",
-        "files end in the middle: they are read up to their last whole record",
-    )
     no_numbers: int = count_of(
         "value of a counter is no number and is left out",
         "values of counters are no numbers and are left out",

@@ -86,8 +86,8 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Repairs:
-    """What of a file is missing, repaired or assumed. All counts; those above 0 are reported."""
+class FileRepairs:
+    """What any file of rocprofv3 or PyTorch may get wrong, whatever is in it."""
 
     malformed_rows: int = count_of(
         "row cannot be read and is left out", "rows cannot be read and are left out"
@@ -115,6 +115,12 @@ class Repairs:
         "file ends in the middle: it is read up to its last whole record",
         "files end in the middle: they are read up to their last whole record",
     )
+
+
+@dataclass(frozen=True)
+class Repairs(FileRepairs):
+    """What of a file is missing, repaired or assumed. All counts; those above 0 are reported."""
+
     no_times: int = count_of(
         "row has no time and is left out", "rows have no time and are left out"
     )
