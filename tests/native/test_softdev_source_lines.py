@@ -89,4 +89,4 @@ def test_a_damaged_line_table_costs_the_line_and_nothing_else(tmp_path: Path) ->
 
     *_, last = said(damaged, "gfx942")
 
-    assert last == "ktrace: check: 30 findings at 1 instructions"
+    assert last == "ktrace: check: 30 findings at 1 instruction"
