@@ -27,7 +27,9 @@ NEWEST_GLIBC = (2, 17)
 DATA = (
     "analysis/compare/diff.schema.json",
     "analysis/summary.schema.json",
+    "att/hotspots.schema.json",
     "export/html/page.html",
+    "kernel_code/inspect.schema.json",
     "py.typed",
     "report/style.css",
     *(f"selftest/kernels/{name}.{target}.co"
