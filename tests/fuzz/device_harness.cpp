@@ -114,7 +114,7 @@ void DeviceHarness::fill_kernarg(const Kernel& kernel, Random& random) {
   }
 }
 
-void DeviceHarness::dispatch(const Dispatch& wanted) {
+bool DeviceHarness::dispatch(const Dispatch& wanted) {
   try {
     Device& device = *m_devices[static_cast<size_t>(wanted.code_object->arch())];
     const DispatchResult result = device.run(wanted);
@@ -122,12 +122,26 @@ void DeviceHarness::dispatch(const Dispatch& wanted) {
       give_up("a dispatch that ends before it starts");
     }
     note("ran to its end");
+    return true;
   } catch (const Fault& fault) {
     check_is_named(fault.what());
     note_message("fault", cause_of(fault.what()));
+    m_last_fault = fault.what();
   } catch (const std::bad_alloc&) {
     note("fault: no memory");
   }
+  return false;
+}
+
+bool DeviceHarness::run_one(const std::shared_ptr<CodeObject>& object, uint64_t argument) {
+  std::memcpy(m_kernarg, &argument, sizeof argument);
+  Dispatch wanted;
+  wanted.code_object = object;
+  wanted.kernel = &object->kernels().front();
+  wanted.block[0] = 64;
+  wanted.kernarg = m_kernarg;
+  wanted.kernarg_size = kernarg_bytes;
+  return dispatch(wanted);
 }
 
 void DeviceHarness::run(const std::shared_ptr<CodeObject>& object, Random& random) {

@@ -18,6 +18,10 @@ class DeviceHarness {
   std::shared_ptr<softdev::CodeObject> load(const Bytes& image);
   // Dispatches every kernel with a shape and arguments out of `random`.
   void run(const std::shared_ptr<softdev::CodeObject>& object, Random& random);
+  // Dispatches one wave of the first kernel, its one argument a number; false if it faulted.
+  bool run_one(const std::shared_ptr<softdev::CodeObject>& object, uint64_t argument);
+  softdev::MemoryRegistry& registry() { return m_registry; }
+  const std::string& last_fault() const { return m_last_fault; }
   // Nothing that a trial allocated is left.
   void check_nothing_is_left() const;
 
@@ -28,9 +32,10 @@ class DeviceHarness {
   std::vector<uint64_t> m_buffers;                // addresses
   void* m_kernarg = nullptr;
   size_t m_allocations = 0;
+  std::string m_last_fault;
 
   void fill_kernarg(const softdev::Kernel& kernel, Random& random);
-  void dispatch(const softdev::Dispatch& dispatch);
+  bool dispatch(const softdev::Dispatch& dispatch);
 };
 
 }  // namespace fuzz

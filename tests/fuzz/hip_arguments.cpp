@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t most_kept = 48;
 constexpr size_t slot_words = 512;
+constexpr size_t largest_touched = size_t{64} << 20;  // bytes; a device promises more than this machine has
 
 // Calls that read or write a list of the program's: more entries than it has would be the program's own
 // fault.
@@ -73,7 +74,7 @@ void Draw::keep_results() {
 void Draw::forget_freed() {
   const auto is_gone = [](void* pointer) {
     size_t size = 0;
-    return hipMemPtrGetInfo(pointer, &size) != hipSuccess;
+    return hipMemPtrGetInfo(pointer, &size) != hipSuccess || size > largest_touched;
   };
   std::vector<void*> alive;
   for (void* pointer : pointers) {

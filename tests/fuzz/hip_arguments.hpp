@@ -35,7 +35,7 @@ class Draw {
   Random& random() { return m_random; }
 
   std::vector<void*> pointers;         // that HIP knows: it takes any size for them
-  std::vector<void*> stale;            // that it knew
+  std::vector<void*> stale;            // that it knew, or too large to be filled or copied
   std::vector<void*> host;             // of the program, not registered
   std::vector<const void*> images;     // code objects and bundles, whole and damaged
   std::vector<const void*> functions;  // registered host functions

@@ -1,5 +1,7 @@
 // Sequences of HIP calls with odd arguments, each in a process of its own: whatever a program does, it gets
 // an error code, and after hipDeviceReset the devices work.
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -162,8 +164,10 @@ Bytes make(Random& random, const std::vector<Bytes>&) {
   return input;
 }
 
-// In the child: no way back, and what it has leaked is told here.
+// In the child: no way back, and what it has leaked is told here. It ends with the driver, which gives up on
+// a trial that hangs.
 [[noreturn]] void run_in_child(uint64_t seed, int output) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   setenv("KTRACE_SOFT_BUDGET", "20000", 0);
   setenv("KTRACE_SOFT_DEVICES", "2", 1);
   if (std::getenv("KTRACE_FUZZ_TRACE") == nullptr && !std::freopen("/dev/null", "w", stderr)) {

@@ -21,9 +21,16 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-DRIVERS = ("code_objects", "instructions", "containers", "hip_calls")
+DRIVERS = ("code_objects", "instructions", "containers", "host_memory", "hip_calls")
 INTERPOSED = "interposed"  # where ktrace is installed
 COMPILERS = ("clang++-19", "clang++", "g++")
+# What else a driver is run with, one after the other.
+SLOWER_LANES = ({"KTRACE_SOFT_LANES": "avx2"}, {"KTRACE_SOFT_LANES": "baseline"})
+SETTINGS = {
+    "code_objects": SLOWER_LANES,
+    "instructions": SLOWER_LANES,
+    "host_memory": (*SLOWER_LANES, {"KTRACE_SOFT_HOST_MEMORY": "0"}),
+}
 TRIALS = re.compile(r"(\d+) trials$|Done (\d+) runs")  # a driver's own count, libFuzzer's
 
 
@@ -163,16 +170,16 @@ def run_interposed(seed: int, count: int = 100) -> Outcome:
 def run_all(
     folder: Path, inputs: dict[str, list[Path]], options: argparse.Namespace
 ) -> list[Outcome]:
-    """Every driver that is asked for, the instructions in both copies of the lanes."""
+    """Every driver that is asked for, as it is and with other settings."""
     outcomes = []
     for name in options.drivers or (*DRIVERS, INTERPOSED):
         if name == INTERPOSED:
             outcomes.append(run_interposed(options.seed))
             continue
-        for lanes in ("", "baseline") if name == "instructions" else ("",):
-            more = {"KTRACE_SOFT_LANES": lanes} if lanes else {}
-            program = folder / f"fuzz_{name}"
-            outcomes.append(run_driver(program, inputs.get(name, []), options, **more))
+        program = folder / f"fuzz_{name}"
+        files = inputs.get(name, [])
+        settings = ({}, *SETTINGS.get(name, ()))
+        outcomes += [run_driver(program, files, options, **more) for more in settings]
     return outcomes
 
 

@@ -1,7 +1,5 @@
 """The interposer before a HIP other than the software device, with faults and delays forced."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,9 +7,9 @@ import pytest
 from ktrace_cli.trace_file import layout
 from ktrace_cli.trace_file.layout import DispatchFlag, LossReason, WaveState
 from support.linked_units import link, source
-from support.preloaded import ROOT, SAXPY, Outcome, run_script
+from support.preloaded import SAXPY, Outcome, run_script
+from support.stand_in import build_stand_in
 
-SOURCE = ROOT / "tests" / "support" / "fake_hip.cpp"
 # Where a status file counts the dispatches that are in the recording.
 DISPATCHES = layout.STATUS.fields["counts"][1] + layout.END.fields["dispatches"][1]
 HOST = (
@@ -25,25 +23,7 @@ HOST = (
 
 @pytest.fixture(scope="module")
 def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("c++") or shutil.which("clang++") or shutil.which("clang++-19")
-    if not compiler:
-        pytest.skip("no C++ compiler")
-    path = tmp_path_factory.mktemp("fake") / "libamdhip64.so.7"
-    subprocess.run(
-        [
-            compiler,
-            "-std=c++17",
-            "-O1",
-            "-fPIC",
-            "-shared",
-            f"-I{ROOT / 'preload' / 'include'}",
-            SOURCE,
-            "-o",
-            path,
-        ],
-        check=True,
-    )
-    return path
+    return build_stand_in(tmp_path_factory.mktemp("fake"), "fake_hip.cpp")
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """Forks under load and with a HIP that does not survive them."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from ktrace_cli.trace_file.layout import LossReason
-from support.preloaded import ROOT, Outcome, run_script
+from support.preloaded import Outcome, run_script
+from support.stand_in import build_stand_in
 
 FAKE_HOST = "host = Host(ctypes.CDLL(str(FAKE)), SAXPY)\n"
 SOFT_HOST = "host = Host(open_hip(), SAXPY)\n"
@@ -26,16 +25,7 @@ def child(work):
 
 @pytest.fixture(scope="module")
 def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("c++") or shutil.which("clang++") or shutil.which("clang++-19")
-    if not compiler:
-        pytest.skip("no C++ compiler")
-    path = tmp_path_factory.mktemp("fake") / "libamdhip64.so.7"
-    source = ROOT / "tests" / "support" / "fake_hip.cpp"
-    include = f"-I{ROOT / 'preload' / 'include'}"
-    subprocess.run(
-        [compiler, "-std=c++17", "-O1", "-fPIC", "-shared", include, source, "-o", path], check=True
-    )
-    return path
+    return build_stand_in(tmp_path_factory.mktemp("fake"), "fake_hip.cpp")
 
 
 def run_fake(fake: Path, script: str, folder: Path, **environment: str) -> Outcome:

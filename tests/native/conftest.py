@@ -1,85 +1,22 @@
 """The program that calls parts of the interposer on files and numbers."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from support.preloaded import ROOT
+from support.interposer_probe import build_probe
 
-INTERPOSER = ROOT / "preload" / "interposer"
-SOURCES = (
-    "annotations",
-    "arguments",
-    "bundle",
-    "bus_address",
-    "clocks",
-    "code_object",
-    "code_object_tap",
-    "config",
-    "content_hash",
-    "config_values",
-    "copy_back",
-    "crc32",
-    "decompress",
-    "device",
-    "elf_image",
-    "fat_binary",
-    "flydsl_kernel",
-    "hip_library",
-    "image_memory",
-    "image_store",
-    "kernel_code",
-    "kernel_name",
-    "kfd",
-    "loader",
-    "losses",
-    "metadata",
-    "msgpack",
-    "name_patterns",
-    "notes",
-    "own_thread",
-    "placeholders",
-    "program",
-    "registry",
-    "registry_fat_binaries",
-    "script",
-    "selection",
-    "sha256",
-    "sizing",
-    "status",
-    "target",
-)
+NATIVE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """Run the probe with arguments; return what it prints. Any report of a sanitizer fails."""
-    compiler = shutil.which("clang++-19") or shutil.which("clang++") or shutil.which("g++")
-    if not compiler:
-        pytest.skip("no C++ compiler")
     path = tmp_path_factory.mktemp("probe") / "probe"
-    subprocess.run(
-        [
-            compiler,
-            "-std=c++17",
-            "-O0",
-            "-fsanitize=address,undefined",
-            "-fno-sanitize-recover=all",
-            '-DKTRACE_PRELOAD_VERSION="0"',
-            f"-I{INTERPOSER}",
-            f"-I{ROOT / 'preload' / 'include'}",
-            *(ROOT / "tests" / "native").glob("interposer_probe*.cpp"),
-            *(INTERPOSER / f"{name}.cpp" for name in SOURCES),
-            "-ldl",
-            "-lpthread",
-            "-o",
-            path,
-        ],
-        check=True,
-    )
+    build_probe(path, *sorted(NATIVE.glob("interposer_probe*.cpp")))
 
     def run(*arguments: object, **environment: str) -> str:
         own = {name: value for name, value in os.environ.items() if not name.startswith("KTRACE_")}

@@ -22,27 +22,10 @@ from support.code_object import (
     pointer,
     scalar,
 )
+from support.interposer_probe import build_probe
 from support.linked_units import link_relocatable, source
 from support.preloaded import ROOT, SAXPY, SAXPY_UNTRACED
 
-INTERPOSER = ROOT / "preload" / "interposer"
-SOURCES = (
-    "annotations",
-    "bundle",
-    "code_object",
-    "content_hash",
-    "decompress",
-    "elf_image",
-    "flydsl_kernel",
-    "image_memory",
-    "kernel_code",
-    "loader",
-    "metadata",
-    "msgpack",
-    "notes",
-    "sha256",
-    "target",
-)
 GEMM = ROOT / "samples" / "gemm" / "gemm.gfx950.co"
 ANNOTATED = make_code_object([KernelSource("k", unit_key=0x11)])
 PLAIN = make_code_object([KernelSource("k")])
@@ -52,21 +35,8 @@ Probe = Callable[..., list[list[str]]]
 @pytest.fixture(scope="module")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> Probe:
     """Run the probe on bytes (or a path); return its lines. Any report of a sanitizer fails."""
-    compiler = shutil.which("clang++-19") or shutil.which("clang++") or shutil.which("g++")
-    if not compiler:
-        pytest.skip("no C++ compiler")
     folder = tmp_path_factory.mktemp("probe")
-    subprocess.run(
-        [
-            compiler,
-            *("-std=c++17", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
-            *(f"-I{INTERPOSER}", f"-I{ROOT / 'preload' / 'include'}"),
-            ROOT / "tests" / "native" / "container_probe.cpp",
-            *(INTERPOSER / f"{name}.cpp" for name in SOURCES),
-            *("-ldl", "-lpthread", "-o", folder / "probe"),
-        ],
-        check=True,
-    )
+    build_probe(folder / "probe", Path(__file__).with_name("container_probe.cpp"))
 
     def run(command: str, *arguments: object, **environment: str) -> list[list[str]]:
         given = list(map(str, arguments))

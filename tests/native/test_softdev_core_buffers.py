@@ -200,6 +200,27 @@ def test_loads_into_lds_fill_a_dword_a_lane_behind_m0_and_the_offset(kind: str, 
     assert loaded[:, 0].tolist() == [value] * LANES
 
 
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [("ubyte", 0x80), ("sbyte", 0xFFFFFF80), ("ushort", 0x8D80), ("sshort", 0xFFFF8D80),
+     ("dword", 0x908F8D80)],
+)  # fmt: skip
+def test_loads_from_scratch_into_lds_take_each_lanes_own(kind: str, first: int) -> None:
+    text = f"""
+  v_add_u32 v5, 0x908f8d80, v0
+  scratch_store_dword off, v5, off offset:12
+  s_waitcnt vmcnt(0)
+  s_mov_b32 m0, 64
+  scratch_load_lds_{kind} off, off offset:12
+  s_waitcnt vmcnt(0)
+  ds_read_b32 v20, v1 offset:76
+"""
+
+    _, loaded = run_on_buffer(text, BYTES, lds=1024, scratch=16)
+
+    assert loaded[:, 0].tolist() == list(range(first, first + LANES))
+
+
 @pytest.mark.parametrize("kind", ["ubyte", "sbyte", "ushort", "sshort", "dword"])
 def test_global_loads_into_lds_do_the_same(kind: str) -> None:
     values = {"ubyte": 0x8D, "sbyte": 0xFFFFFF8D, "ushort": 0x8E8D, "sshort": 0xFFFF8E8D,

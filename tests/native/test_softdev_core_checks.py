@@ -62,15 +62,15 @@ CORRECT = {
 }
 
 
-def findings(*bodies: str, host: bool = False) -> str:
+def findings(*bodies: str, host: bool = False, target: str = TARGET) -> str:
     """What the checks say about kernels that all succeed."""
     launches = []
     for body in bodies:
         kernel = AsmKernel(BEGIN + body, arguments=1, lds=1024)
-        code_object = any_compiler(TARGET).assemble(kernel.source(TARGET))
+        code_object = any_compiler(target).assemble(kernel.source(target))
         memory = np.zeros(1024, np.uint32)
         launches.append(Launch(code_object, "test_kernel", [("host", memory) if host else memory]))
-    outcome = launch_kernels(launches, TARGET, {"KTRACE_SOFT_CHECK": "1"})
+    outcome = launch_kernels(launches, target, {"KTRACE_SOFT_CHECK": "1"})
     assert outcome.statuses == [0] * len(launches), outcome.errors
     return outcome.errors
 
@@ -95,6 +95,28 @@ def test_correct_kernels_have_no_findings() -> None:
     assert findings(*twins, *CORRECT.values()) == ""
 
 
+# Instructions of two sources in encodings with room for three: the third field is 0, as s0 is.
+PACKED = ("pk_add_f32", "pk_mul_f32", "pk_mov_b32")
+HALVES = (
+    *("pk_add_f16", "pk_mul_f16", "pk_min_f16", "pk_max_f16", "pk_mul_lo_u16", "pk_add_u16"),
+    *("pk_sub_u16", "pk_add_i16", "pk_sub_i16", "pk_max_i16", "pk_min_u16", "pk_lshlrev_b16"),
+    *("pk_lshrrev_b16", "pk_ashrrev_i16"),
+)
+SCALED = ("f32_fp8", "f16_bf8", "pk_fp8_f16", "pk_bf8_bf16", "pk_fp4_f16", "pk_bf16_fp4")
+OTHERS = ("pack_b32_f16", "ldexp_f32", "bfm_b32", "cvt_pkrtz_f16_f32", "mul_lo_u32")
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+def test_a_source_that_an_instruction_does_not_have_is_not_read(target: str) -> None:
+    texts = [f"v_{name} v[28:29], v[12:13], v[14:15]" for name in PACKED]
+    texts += [f"v_{name} v28, v12, v13" for name in HALVES + OTHERS]
+    if target == "gfx950":
+        texts += [f"v_cvt_scalef32_{name} v28, v12, v13" for name in SCALED]
+    body = "  s_load_dwordx2 s[0:1], s[4:5], 0x0\n" + "".join(f"  {text}\n" for text in texts)
+
+    assert findings(body + "  s_waitcnt lgkmcnt(0)\n", target=target) == ""
+
+
 def test_a_place_is_reported_once_and_counted() -> None:
     before, _, after, _ = MISTAKES["LDS"]
     body = "  s_movk_i32 s30, 5\n.Lagain:\n" + before + after + "  s_waitcnt lgkmcnt(0)\n"
@@ -104,6 +126,22 @@ def test_a_place_is_reported_once_and_counted() -> None:
 
     assert len(lines) == 2
     assert lines[1] == "ktrace: check: 5 findings at 1 instruction"
+
+
+def test_of_several_places_each_is_counted_the_most_frequent_first() -> None:
+    before, _, after, _ = MISTAKES["LDS"]
+    waits = "  s_waitcnt lgkmcnt(0)\n"
+    twice = "  s_mov_b64 vcc, 0\n.Lagain:\n" + before + after + waits
+    twice += "  s_not_b64 vcc, vcc\n  s_cbranch_vccnz .Lagain\n"
+
+    lines = findings(before + after + waits + twice).splitlines()
+
+    places = [line.split(" pc ")[1].split(" ")[0] for line in lines[:2]]
+    assert lines[2:] == [
+        "ktrace: check: 3 findings at 2 instructions",
+        f"ktrace: check: 2 at pc {places[1]} of kernel `test_kernel`",
+        f"ktrace: check: 1 at pc {places[0]} of kernel `test_kernel`",
+    ]
 
 
 def test_memory_of_the_process_that_nobody_allocated_is_reported() -> None:

@@ -114,7 +114,8 @@ def findings(body: str, target: str = "gfx942") -> list[tuple[str, int]]:
     place = r"wave 0, pc \S+ \[[0-9a-f ]+ (\w+)\]"
     finding = r": reads LDS that nothing wrote: byte (\w+), lane \d+\n"
     told = re.findall(place + finding, outcome.errors)
-    assert len(outcome.errors.splitlines()) == len(told) + bool(told), outcome.errors
+    counted = 1 + min(len(told), 20) if len(told) > 1 else len(told)  # in all, and of each
+    assert len(outcome.errors.splitlines()) == len(told) + counted, outcome.errors
     return [(mnemonic, int(byte, 16)) for mnemonic, byte in told]
 
 

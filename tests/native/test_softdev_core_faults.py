@@ -57,7 +57,6 @@ out:
         ("s_cbranch_i_fork s[8:9], 0", "s_cbranch_i_fork"),
         ("s_scratch_load_dword s8, s[8:9], 0x0", "s_scratch_load_dword"),
         (".long 0xd93b0000, 0x00000004", "ds_gws_barrier"),
-        ("scratch_load_lds_dword v8, off", "scratch_load_lds_dword"),
     ],
 )
 def test_an_unimplemented_instruction_is_named(text: str, mnemonic: str) -> None:

@@ -236,6 +236,28 @@ def test_a_later_launch_is_later(compiler: Compiler) -> None:
     assert second[:, 0].min() > first[:, 1].max()
 
 
+def test_the_legacy_multiply_add_of_gfx90a_makes_nothing_of_zero_times_anything() -> None:
+    body = """
+  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 0x7f800000
+  v_mov_b32 v3, 0x7fc00000
+  v_mov_b32 v4, 0x00000001
+  v_mad_legacy_f32 v6, 0, v2, 2.0
+  v_mad_legacy_f32 v7, v3, 0, 2.0
+  v_mad_legacy_f32 v8, v4, v2, 2.0
+  v_mad_legacy_f32 v9, v2, -1.0, 2.0
+  s_waitcnt lgkmcnt(0)
+  global_store_dwordx4 v1, v[6:9], s[4:5]
+"""
+    code_object = any_compiler("gfx90a").assemble(AsmKernel(body).source("gfx90a"))
+
+    (out,) = launch_kernel(Launch(code_object, "test_kernel", [np.ones(4, np.float32)]), "gfx90a")
+
+    # Denormals count as zeros, too.
+    assert out.tolist() == [2.0, 2.0, 2.0, -np.inf]
+
+
 def test_the_unfused_multiply_add_of_gfx90a_rounds_twice() -> None:
     body = """
   s_load_dwordx2 s[4:5], s[0:1], 0x0

@@ -15,7 +15,7 @@ print(ctypes.CDLL(sys.argv[1]).hipGetDeviceCount(ctypes.byref(count)), count.val
 """
 NO_DEVICE = 100
 BUDGET = "a number of wave instructions is expected, in digits, from 1 to 18446744073709551615"
-LANES = "`baseline` is expected, or nothing"
+LANES = "`baseline` is expected, or `avx2`, or nothing"
 HOST_MEMORY = "`0` is expected, or `1`, or nothing"
 
 
@@ -34,7 +34,7 @@ def count_devices(**environment: str) -> subprocess.CompletedProcess[str]:
             for value in ("1e6", "abc", "0", "-5", "+5", " 5", "5 ", "0x10", "1.5", "10_000")
         ),
         ("KTRACE_SOFT_BUDGET", "18446744073709551616", BUDGET),
-        *(("KTRACE_SOFT_LANES", value, LANES) for value in ("x", "avx2", "Baseline", "baseline ")),
+        *(("KTRACE_SOFT_LANES", value, LANES) for value in ("x", "avx512", "Baseline", "avx2 ")),
         ("KTRACE_SOFT_HOST_MEMORY", "no", HOST_MEMORY),
     ],
 )
@@ -56,6 +56,7 @@ def test_a_value_that_is_not_understood_is_one_line_and_no_device(
         ("KTRACE_SOFT_BUDGET", "18446744073709551615"),
         ("KTRACE_SOFT_LANES", ""),
         ("KTRACE_SOFT_LANES", "baseline"),
+        ("KTRACE_SOFT_LANES", "avx2"),
         ("KTRACE_SOFT_HOST_MEMORY", "0"),
         ("KTRACE_SOFT_HOST_MEMORY", "1"),
     ],

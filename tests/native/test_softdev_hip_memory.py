@@ -1,6 +1,7 @@
 """Memory of the software device: allocation, copies, fills, and attributes of pointers."""
 
 import ctypes
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,6 +23,7 @@ from support.hip_calls import (
     out_pointer,
     upload,
 )
+from support.preloaded import SAXPY
 
 
 class PointerAttributes(ctypes.Structure):
@@ -113,6 +115,35 @@ def test_more_than_the_device_has_is_out_of_memory() -> None:
 
     assert status == OUT_OF_MEMORY
     assert pointer.value is None
+
+
+def test_freeing_a_managed_variable_frees_nothing_of_the_devices() -> None:
+    hip, variable = load_hip(), ctypes.c_void_p()
+    content = np.frombuffer(SAXPY.read_bytes(), np.uint8)
+    wrapper = np.array([1 << 32 | 0x48495046, address(content), 0], np.uint64)
+    begin, register = hip["__hipRegisterFatBinary"], hip["__hipRegisterManagedVar"]
+    begin.restype = ctypes.c_void_p
+    binary = ctypes.c_void_p(begin(ctypes.c_void_p(address(wrapper))))
+    register(binary, ctypes.byref(variable), bytes(64), b"counter", ctypes.c_size_t(64), 8)
+    before = free_bytes()
+
+    call("hipFree", variable)
+
+    assert free_bytes() == before
+
+
+def test_pinned_memory_is_no_more_than_the_machine_has() -> None:
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    hip, pointer, second = load_hip(), ctypes.c_void_p(), ctypes.c_void_p()
+
+    too_much = hip.hipHostMalloc(ctypes.byref(pointer), machine + 1, 0)
+    half = hip.hipHostMalloc(ctypes.byref(pointer), machine // 2, 0)
+    more_than_half = hip.hipHostMalloc(ctypes.byref(second), machine // 2 + 4096, 0)
+    call("hipHostFree", pointer)
+    after_freeing = hip.hipHostMalloc(ctypes.byref(second), machine // 2 + 4096, 0)
+
+    assert (too_much, half, more_than_half, after_freeing) == (OUT_OF_MEMORY, 0, OUT_OF_MEMORY, 0)
+    call("hipHostFree", second)
 
 
 def test_the_free_memory_shrinks_by_what_is_allocated() -> None:

@@ -10,6 +10,7 @@ import pytest
 from support.asm_kernel import AsmKernel
 from support.compile_kernel import any_compiler
 from support.hip import library_path
+from support.old_linux import old_linux
 
 TARGET = "gfx942"
 STORE_42 = """
@@ -18,6 +19,13 @@ STORE_42 = """
   v_mov_b32 v2, 42
   s_waitcnt lgkmcnt(0)
   global_store_dword v1, v2, s[4:5]
+"""
+LOAD = """
+  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  v_mov_b32 v1, 0
+  s_waitcnt lgkmcnt(0)
+  global_load_dword v2, v1, s[4:5]
+  s_waitcnt vmcnt(0)
 """
 # For ever; tells that it has begun.
 STORE_FOR_EVER = STORE_42 + "loop:\n  global_store_dword v1, v2, s[4:5]\n  s_branch loop\n"
@@ -76,6 +84,17 @@ assert hip.hipMalloc(byref(device), ctypes.c_size_t(4096)) == 0
 print(run(device.value))
 print(run(ctypes.addressof(heap)))
 """
+# Three pages: one that can be written, one that can only be read, and nothing.
+NEIGHBOURS = """
+libc = ctypes.CDLL(None)
+libc.mmap.restype = c_void_p
+begin = libc.mmap(None, ctypes.c_size_t(3 * 4096), 3, 0x22, -1, ctypes.c_size_t(0))
+ctypes.memset(begin, 1, 3 * 4096)
+assert libc.mprotect(c_void_p(begin + 4096), ctypes.c_size_t(4096), 1) == 0
+assert libc.munmap(c_void_p(begin + 2 * 4096), ctypes.c_size_t(4096)) == 0
+print(run(begin + 4096 - 2))
+print(run(begin + 2 * 4096 - 2))
+"""
 VANISHING_MEMORY = """
 libc = ctypes.CDLL(None)
 libc.mmap.restype = c_void_p
@@ -122,11 +141,35 @@ def test_kernels_cannot_write_to_stacks_files_and_variables_of_libraries() -> No
     assert done.stderr.count(f"{words}: kernels may only read it") == 4
 
 
+def test_an_older_linux_gives_kernels_the_same_memory(tmp_path: Path) -> None:
+    program = ANY_MEMORY + OTHERS_MEMORY
+
+    done = run_program(program, assembled(STORE_42), LD_PRELOAD=str(old_linux(tmp_path)))
+
+    assert done.stdout == "0 42\n" * 3 + "700 0\n" * 4, done.stderr
+    assert "queries refused: 7" in done.stderr
+
+
 def test_host_memory_can_be_out_of_reach_as_without_xnack() -> None:
     done = run_program(HIPS_MEMORY, assembled(STORE_42), KTRACE_SOFT_HOST_MEMORY="0")
 
     assert done.stdout == "0 42\n0 42\n0 42\n700 0\n", done.stderr
     assert "this memory is neither allocated by HIP nor registered" in done.stderr
+
+
+def test_a_read_may_go_on_where_something_else_is_allowed_but_not_where_nothing_is() -> None:
+    done = run_program(NEIGHBOURS, assembled(LOAD))
+
+    assert done.stdout == f"0 {0x01010101}\n700 0\n", done.stderr
+    assert "lane 0: the access runs over the end of what is mapped" in done.stderr
+
+
+def test_a_write_does_not_go_on_where_only_reading_is_allowed() -> None:
+    done = run_program(NEIGHBOURS, assembled(STORE_42))
+
+    assert done.stdout == "700 0\n" * 2, done.stderr
+    assert "lane 0: the access runs over the end of what kernels may write" in done.stderr
+    assert "lane 0: this memory is read-only" in done.stderr
 
 
 def test_memory_that_is_unmapped_while_a_kernel_runs_is_a_fault() -> None:

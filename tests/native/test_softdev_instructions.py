@@ -82,8 +82,7 @@ def test_what_is_not_executed_is_for_debuggers_graphics_and_global_waves() -> No
         *("s_scratch_load_dword", "s_scratch_load_dwordx2", "s_scratch_load_dwordx4"),
         *("s_scratch_store_dword", "s_scratch_store_dwordx2", "s_scratch_store_dwordx4"),
         *("s_sendmsghalt", "s_setvskip"),
-        *("scratch_load_lds_dword", "scratch_load_lds_sbyte", "scratch_load_lds_sshort"),
-        *("scratch_load_lds_ubyte", "scratch_load_lds_ushort", "v_screen_partition_4se_b32"),
+        "v_screen_partition_4se_b32",
     ]
 
 

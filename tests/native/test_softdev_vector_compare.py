@@ -87,11 +87,11 @@ def wanted_masks(truths: list[bool]) -> list[int]:
     return [sum(int(bit) << lane for lane, bit in enumerate(wave)) for wave in waves]
 
 
-@pytest.fixture(scope="module", params=["", "baseline"], ids=["fast", "portable"])
-def results(request: pytest.FixtureRequest) -> dict[tuple[str, str], Words]:
+@pytest.fixture(scope="module")
+def results() -> dict[tuple[str, str], Words]:
     operations = [Operation(text_of(*case)) for case in PREDICATES]
     inputs = [inputs_of(kind) for _, kind in PREDICATES]
-    outputs = run_operations("gfx942", operations, inputs, request.param)
+    outputs = run_operations("gfx942", operations, inputs)
     return dict(zip(PREDICATES, outputs, strict=True))
 
 

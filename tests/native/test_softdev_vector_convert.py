@@ -157,21 +157,21 @@ def _exponent(value: Real) -> int:
     return guess if abs(value) < Fraction(2) ** guess else guess + 1
 
 
-@pytest.fixture(scope="module", params=["", "baseline"], ids=["fast", "portable"])
-def results(request: pytest.FixtureRequest) -> dict[str, Words]:
+@pytest.fixture(scope="module")
+def results() -> dict[str, Words]:
     inputs = {text: case[0] for text, case in INTS.items()}
     inputs |= {text: case[0] for text, case in FLOATS.items()}
-    return _run("gfx942", inputs, request.param)
+    return _run("gfx942", inputs)
 
 
 @pytest.fixture(scope="module")
 def gfx950_results() -> dict[str, Words]:
-    return _run("gfx950", {text: case[0] for text, case in GFX950_FLOATS.items()}, "")
+    return _run("gfx950", {text: case[0] for text, case in GFX950_FLOATS.items()})
 
 
-def _run(target: str, inputs: dict[str, Words], lanes: str) -> dict[str, Words]:
+def _run(target: str, inputs: dict[str, Words]) -> dict[str, Words]:
     operations = [Operation(text) for text in inputs]
-    outputs = run_operations(target, operations, list(inputs.values()), lanes)
+    outputs = run_operations(target, operations, list(inputs.values()))
     return dict(zip(inputs, outputs, strict=True))
 
 

@@ -38,10 +38,10 @@ INPUTS_F32 = np.concatenate([float_records(EDGES_F32, (32, 23, 127)), records((1
 INPUTS_F64 = records(EDGES_F64, width=64)
 
 
-@pytest.fixture(scope="module", params=["", "baseline"], ids=["fast", "portable"])
-def quotients(request: pytest.FixtureRequest) -> list[Words]:
+@pytest.fixture(scope="module")
+def quotients() -> list[Words]:
     operations = [Operation(DIVIDE_F32), Operation(DIVIDE_F64)]
-    return run_operations("gfx942", operations, [INPUTS_F32, INPUTS_F64], request.param)
+    return run_operations("gfx942", operations, [INPUTS_F32, INPUTS_F64])
 
 
 def test_f32_division_is_correctly_rounded(quotients: list[Words]) -> None:

@@ -311,19 +311,19 @@ GFX950_CASES: dict[str, Formula] = {
 INPUTS = records(EDGES_32)
 
 
-@pytest.fixture(scope="module", params=["", "baseline"], ids=["fast", "portable"])
-def results(request: pytest.FixtureRequest) -> dict[str, Words]:
-    return _run("gfx942", CASES, request.param)
+@pytest.fixture(scope="module")
+def results() -> dict[str, Words]:
+    return _run("gfx942", CASES)
 
 
 @pytest.fixture(scope="module")
 def gfx950_results() -> dict[str, Words]:
-    return _run("gfx950", GFX950_CASES, "")
+    return _run("gfx950", GFX950_CASES)
 
 
-def _run(target: str, cases: dict[str, Formula], lanes: str) -> dict[str, Words]:
+def _run(target: str, cases: dict[str, Formula]) -> dict[str, Words]:
     operations = [Operation(text) for text in cases]
-    outputs = run_operations(target, operations, [INPUTS] * len(cases), lanes)
+    outputs = run_operations(target, operations, [INPUTS] * len(cases))
     return dict(zip(cases, outputs, strict=True))
 
 

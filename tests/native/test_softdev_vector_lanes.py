@@ -97,6 +97,33 @@ def test_dpp_masks_and_arithmetic() -> None:
     np.testing.assert_array_equal(np.ascontiguousarray(negated[:, 0]).view(np.float32), total)
 
 
+def halves_of(words: Words) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    return np.ascontiguousarray(words).view(np.float16).reshape(-1, 2).astype(np.float64)
+
+
+def is_normal(words: Words) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return np.asarray((words & 0x7F800000) != 0)
+
+
+def test_dpp_dot_products_add_what_another_lane_has() -> None:
+    dot = "v_dot2c_f32_f16_dpp {d}, {a}, {b} row_shr:1 row_mask:0xf bank_mask:0xf"
+    lanes = np.arange(len(INPUTS))
+
+    plain, bounded = run(dot), run(f"{dot} bound_ctrl:0")
+
+    moved = halves_of(np.where(lanes % 16, A[lanes - 1], 0).astype(np.uint32))
+    with np.errstate(all="ignore"):
+        products = (moved * halves_of(B)).sum(axis=1)
+        total = (products + D.view(np.float32)).astype(np.float32)
+    compared = is_normal(D) & is_normal(total.view(np.uint32))
+    written = compared & (lanes % 16 != 0)
+    assert written.sum() > 50
+    for got, where in ((plain, written), (bounded, compared)):
+        floats = np.ascontiguousarray(got[:, 0]).view(np.float32)
+        np.testing.assert_array_equal(floats[where], total[where])
+    np.testing.assert_array_equal(plain[lanes % 16 == 0, 0], D[lanes % 16 == 0])
+
+
 SDWA: dict[str, Callable[[int, int, int], int]] = {
     "v_add_u32_sdwa {d}, {a}, {b} dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_2 "
     "src1_sel:WORD_1": lambda a, b, d: (a >> 16 & 255) + (b >> 16),

@@ -235,15 +235,15 @@ def product(a: Matrix, b: Matrix, c: Matrix) -> Matrix:
     return total
 
 
-@pytest.fixture(scope="module", params=["", "baseline"], ids=["fast", "portable"])
-def results(request: pytest.FixtureRequest) -> dict[tuple[str, str], tuple[Words, Words]]:
+@pytest.fixture(scope="module")
+def results() -> dict[tuple[str, str], tuple[Words, Words]]:
     """Outputs by target and name, with C and D in AccVGPRs and in VGPRs."""
     found = {}
     for target in ("gfx90a", "gfx942", "gfx950"):
         chosen = [form for name, form in CASES if name == target]
         operations = [operation(f, accumulation=kind) for f in chosen for kind in (True, False)]
         inputs = [input_words(f, *random_matrices(f, 7)) for f in chosen for _ in range(2)]
-        outputs = run_operations(target, operations, inputs, request.param)
+        outputs = run_operations(target, operations, inputs)
         for k, form in enumerate(chosen):
             found[target, form.name] = (outputs[2 * k], outputs[2 * k + 1])
     return found

@@ -307,13 +307,42 @@ def _words(value: float) -> list[int]:
     return words
 
 
+@pytest.mark.parametrize(
+    ("direction", "third", "root"),
+    [
+        (0, 0x3EAAAAAB, 0x3FB504F3),  # nearest
+        (1, 0x3EAAAAAB, 0x3FB504F4),  # up
+        (2, 0x3EAAAAAA, 0x3FB504F3),  # down
+        (3, 0x3EAAAAAA, 0x3FB504F3),  # to zero
+    ],
+)
+def test_reciprocals_and_roots_follow_the_rounding_direction(
+    direction: int, third: int, root: int
+) -> None:
+    setting = ROUND_F32.format(direction)
+
+    of_three, of_two = run(
+        (setting + "v_rcp_f32 {d}, {a}", (f32_of(3.0),)),
+        (setting + "v_sqrt_f32 {d}, {a}", (f32_of(2.0),)),
+    )
+
+    assert (of_three[0], of_two[0]) == (third, root)
+
+
 def test_results_do_not_depend_on_the_lane_code() -> None:
-    inputs = [INPUTS, records(EDGES_F32, random=512)]
-    texts = ("v_exp_f32 {d}, {a}", "v_log_f32 {d}, {a}", "v_sin_f32 {d}, {a}", "v_rsq_f32 {d}, {a}")
-    operations = [Operation(text) for text in texts for _ in inputs]
+    partly = "s_mov_b32 exec_lo, 0x12345678\n  s_mov_b32 exec_hi, 0xffff0f0f\n  "
+    settings = ("", DENORMALS_F32.format(0) + DENORMALS_F16_F64.format(0), partly)
+    texts = (
+        "v_exp_f32 {d}, {a}", "v_log_f32 {d}, {a}", "v_sin_f32 {d}, {a}", "v_rsq_f32 {d}, {a}",
+        "v_rcp_f32 {d}, -{a} clamp", "v_sqrt_f32 {d}, |{a}| mul:2", "v_cvt_f16_f32 {d}, {a}",
+        "v_cvt_f32_f16 {d}, {a}", "v_mul_f64 {dd}, {aa}, |{bb}| clamp",
+        "v_pk_mul_f32 {dd}, {aa}, s[20:21] neg_lo:[1,0] clamp", "v_fmac_f64 {dd}, {aa}, {bb}",
+    )  # fmt: skip
+    inputs = records(EDGES_F32, random=512)
+    operations = [
+        Operation(setting + text, nan_bits=64 if "f64" in text else 32)
+        for setting in settings
+        for text in texts
+    ]
 
-    fast = run_operations("gfx942", operations, inputs * len(texts))
-    portable = run_operations("gfx942", operations, inputs * len(texts), "baseline")
-
-    for operation, a, b in zip(operations, fast, portable, strict=True):
-        np.testing.assert_array_equal(a, b, err_msg=operation.text)
+    run_operations("gfx942", operations, [inputs] * len(operations))  # compares

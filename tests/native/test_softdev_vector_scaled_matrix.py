@@ -104,7 +104,7 @@ def wanted(case: Case) -> Words:
     return accumulator_words(sums.view(np.uint32))
 
 
-def run(cases: Sequence[Case], lanes: str) -> list[Words]:
+def run(cases: Sequence[Case]) -> list[Words]:
     operations, inputs = [], []
     for case in cases:
         sides = [side_words(case, side) for side in (0, 1)]
@@ -117,7 +117,7 @@ def run(cases: Sequence[Case], lanes: str) -> list[Words]:
                         2 if case.scales else 0)
             )
         )  # fmt: skip
-    return run_operations("gfx950", operations, inputs, lanes)
+    return run_operations("gfx950", operations, inputs)
 
 
 def text_of(case: Case) -> str:
@@ -133,26 +133,25 @@ def text_of(case: Case) -> str:
 PAIRS = [(a, b) for a in range(5) for b in range(5)]
 
 
-def all_pairs(*, scaled: bool, lanes: str) -> None:
+def all_pairs(*, scaled: bool) -> None:
     cases = [
         random_case(shape, pair, 100 + k, scaled=scaled)
         for shape in SHAPES
         for k, pair in enumerate(PAIRS)
     ]
 
-    results = run(cases, lanes)
+    results = run(cases)
 
     for case, result in zip(cases, results, strict=True):
         np.testing.assert_array_equal(result, wanted(case), f"{case.shape} {case.formats}")
 
 
 def test_products_of_all_pairs_of_formats() -> None:
-    all_pairs(scaled=False, lanes="")
+    all_pairs(scaled=False)
 
 
-@pytest.mark.parametrize("lanes", ["", "baseline"], ids=["fast", "portable"])
-def test_scaled_products_of_all_pairs_of_formats(lanes: str) -> None:
-    all_pairs(scaled=True, lanes=lanes)
+def test_scaled_products_of_all_pairs_of_formats() -> None:
+    all_pairs(scaled=True)
 
 
 def test_a_scale_of_all_ones_is_no_number() -> None:
@@ -160,7 +159,7 @@ def test_a_scale_of_all_ones_is_no_number() -> None:
     assert case.scales is not None
     case.scales[0][3][2] = 255
 
-    (result,) = run([case], "")
+    (result,) = run([case])
 
     sums = result.view(np.float32)
     nans = {

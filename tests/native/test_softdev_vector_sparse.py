@@ -144,7 +144,7 @@ def result_pattern(form: Form, value: int) -> int:
     return F32.round(Fraction(int(value))) if form.a else int(value) & 0xFFFFFFFF
 
 
-def run(target: str, cases: Sequence[Case], options: Sequence[str], lanes: str) -> list[Words]:
+def run(target: str, cases: Sequence[Case], options: Sequence[str]) -> list[Words]:
     operations = []
     for case, text in zip(cases, options, strict=True):
         form = case.form
@@ -152,7 +152,7 @@ def run(target: str, cases: Sequence[Case], options: Sequence[str], lanes: str) 
         line = f"{form.name} {{d}}, {{a}}, {{b}}, v140 {text}"
         d = form.size * form.size // LANES
         operations.append(operation(Product(line, a, 2 * a, d, 1)))
-    return run_operations(target, operations, [words(case) for case in cases], lanes)
+    return run_operations(target, operations, [words(case) for case in cases])
 
 
 def wanted(case: Case) -> Words:
@@ -161,12 +161,11 @@ def wanted(case: Case) -> Words:
     return accumulator_words(np.array(patterns, np.uint32))
 
 
-@pytest.mark.parametrize("lanes", ["", "baseline"], ids=["fast", "portable"])
 @pytest.mark.parametrize("target", FORMS)
-def test_sparse_products(target: str, lanes: str) -> None:
+def test_sparse_products(target: str) -> None:
     cases = [random_case(form, 30 + k) for k, form in enumerate(FORMS[target])]
 
-    results = run(target, cases, [""] * len(cases), lanes)
+    results = run(target, cases, [""] * len(cases))
 
     for case, result in zip(cases, results, strict=True):
         np.testing.assert_array_equal(result, wanted(case), case.form.name)
@@ -181,7 +180,7 @@ def test_abid_chooses_the_set_of_indices(target: str) -> None:
         random_case(form, 60 + n, index_set=n) for form in chosen for n in range(form.index_sets)
     ]
 
-    results = run(target, cases, [f"abid:{case.index_set}" for case in cases], "")
+    results = run(target, cases, [f"abid:{case.index_set}" for case in cases])
 
     counts = {"gfx942": 4 + 2 + 2, "gfx950": 4 + 2 + 2 + 2 + 1 + 1}
     assert len(cases) == counts[target]
@@ -192,6 +191,6 @@ def test_abid_chooses_the_set_of_indices(target: str) -> None:
 def test_cbsz_means_the_first_set_of_indices() -> None:
     case = random_case(FORMS["gfx942"][0], 70)
 
-    (result,) = run("gfx942", [case], ["cbsz:1 abid:3"], "")
+    (result,) = run("gfx942", [case], ["cbsz:1 abid:3"])
 
     np.testing.assert_array_equal(result, wanted(case))

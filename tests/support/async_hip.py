@@ -10,6 +10,7 @@ from pathlib import Path
 from ktrace_cli.launch.native import INTERPOSER
 from ktrace_cli.launch.status import ProcessStatus, read_statuses
 from ktrace_cli.libraries import native_library
+from support.built_once import built_once, find_cpp_compiler, version_of
 from support.sanitizer import sanitizer_runtime
 
 ROOT = Path(__file__).parents[2]
@@ -111,26 +112,28 @@ def build_graphs(folder: Path, *flags: str) -> Bench | None:
 def _build(
     folder: Path, hip_source: str, programs: Sequence[str], flags: Sequence[str]
 ) -> Bench | None:
-    compiler = shutil.which("c++") or shutil.which("clang++") or shutil.which("clang++-19")
+    compiler = find_cpp_compiler()
     if not compiler:
         return None
-    folder.mkdir(parents=True, exist_ok=True)
-    library = folder / "libamdhip64.so.7"
-    common: list[str | Path] = [
-        compiler,
-        "-std=c++17",
-        "-O2",
-        f"-I{ROOT / 'preload' / 'include'}",
-        *flags,
+    library = "libamdhip64.so.7"
+    common = [compiler, "-std=c++17", "-O2", f"-I{ROOT / 'preload' / 'include'}", *flags]
+    source = SUPPORT / hip_source
+    hip = [*common, str(source), "-fPIC", "-shared", f"-Wl,-soname,{library}", "-o", library]
+    commands = [
+        hip,
+        *(
+            [*common, f"{SUPPORT / name}.cpp", library, "-Wl,-rpath,$ORIGIN", "-o", name]
+            for name in programs
+        ),
     ]
-    hip: list[str | Path] = [
-        SUPPORT / hip_source,
-        "-fPIC",
-        "-shared",
-        f"-Wl,-soname,{library.name}",
-    ]
-    subprocess.run([*common, *hip, "-o", library, "-lpthread"], check=True)
-    for name in programs:
-        program: list[str | Path] = [SUPPORT / f"{name}.cpp", library, "-Wl,-rpath,$ORIGIN"]
-        subprocess.run([*common, *program, "-o", folder / name, "-lpthread"], check=True)
+
+    def build_all(made: Path) -> None:
+        made.mkdir()
+        for command in commands:
+            subprocess.run([*command, "-lpthread"], cwd=made, check=True)
+
+    sources = [source, *(SUPPORT / f"{name}.cpp" for name in programs)]
+    text = [part for command in commands for part in command]
+    made = built_once([version_of(compiler), *text], sources, build_all)
+    shutil.copytree(made, folder, dirs_exist_ok=True)
     return Bench(folder)

@@ -29,6 +29,7 @@ def run_on_buffer(
     descriptor: tuple[int, int, int] = (0, 0xFFFFFFFF, 0),
     *,
     lds: int = 0,
+    scratch: int = 0,
     target: str = "gfx942",
 ) -> tuple[bytes, Words]:
     """Give the buffer afterwards, and v[20:23] of each lane.
@@ -38,13 +39,14 @@ def run_on_buffer(
         memory: the buffer.
         descriptor: what its second dword has besides the address, and the third and the fourth.
         lds: bytes.
+        scratch: bytes of each lane.
         target: gfx942 or gfx950.
     """
     upper, records, last = descriptor
     body = DESCRIPTOR.format(upper=upper, records=records, last=last)
     clear = "".join(f"  v_mov_b32 v{20 + k}, 0x77777777\n" for k in range(4))
     body += f"{clear}{text}\n  s_waitcnt vmcnt(0) lgkmcnt(0)\n{STORE}"
-    kernel = AsmKernel(body, arguments=2, lds=lds)
+    kernel = AsmKernel(body, arguments=2, lds=lds, scratch=scratch)
     code_object = any_compiler(target).assemble(kernel.source(target))
     buffer, results = np.frombuffer(memory, np.uint8), np.zeros((LANES, 4), np.uint32)
     launch = Launch(code_object, kernel.name, (buffer.copy(), results))

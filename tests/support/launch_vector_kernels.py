@@ -1,12 +1,15 @@
-"""Launch kernels by name on the software device: LIBRARY CODE_OBJECT, requests on stdin.
+"""Launch kernels by name on the software device: LIBRARY CODE_OBJECT LANES..., requests on stdin.
 
 Requests and replies are pickled: a list of (kernel name, input words, output words per lane), and a
-list of output arrays.
+list of output arrays per value of KTRACE_SOFT_LANES.
 """
 
 import ctypes
+import multiprocessing
+import os
 import pickle
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +18,26 @@ LANES = 64
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 
 Words = npt.NDArray[np.uint32]
+Request = tuple[str, Words, int]
 
 
 def main() -> None:
-    hip = ctypes.CDLL(sys.argv[1])
+    library, code_object, *codes = sys.argv[1:]
+    requests: list[Request] = pickle.load(sys.stdin.buffer)
+    replies = []
+    for code in codes:  # the library reads its environment once
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as process:
+            replies.append(process.submit(run, library, code_object, code, requests).result())
+    sys.stdout.buffer.write(pickle.dumps(replies))
+
+
+def run(library: str, code_object: str, lanes: str, requests: list[Request]) -> list[Words]:
+    os.environ["KTRACE_SOFT_LANES"] = lanes
+    hip = ctypes.CDLL(library)
     hip.hipGetErrorString.restype = ctypes.c_char_p
     module = ctypes.c_void_p()
-    _check(hip, hip.hipModuleLoad(ctypes.byref(module), sys.argv[2].encode()))
-    replies = [_launch(hip, module, *request) for request in pickle.load(sys.stdin.buffer)]
-    sys.stdout.buffer.write(pickle.dumps(replies))
+    _check(hip, hip.hipModuleLoad(ctypes.byref(module), code_object.encode()))
+    return [_launch(hip, module, *request) for request in requests]
 
 
 def _check(hip: ctypes.CDLL, status: int) -> None:

@@ -22,6 +22,8 @@ from support.compile_kernel import any_compiler
 Words = npt.NDArray[np.uint32]
 
 LANES = 64
+LANE_CODES = ("", "avx2", "baseline")
+"""Values of KTRACE_SOFT_LANES: the copies of the code over lanes, where the processor has them."""
 FIRST_INPUT = 8  # v8
 STANDARD_INPUTS = 8  # a, b, c and the old destination d, 64 bits each
 # The registers of the standard inputs, by the names that texts use.
@@ -93,18 +95,20 @@ class Operation:
     text: str  # assembly; {a}, {b}, {c}, {d}, {aa}, ... and {m} name the standard registers
     input_dwords: int = STANDARD_INPUTS  # per lane, in v8 and up
     outputs: tuple[str, ...] = STANDARD_OUTPUTS
+    nan_bits: int = 0  # width of the floats whose NaNs are alike: which one is handed on is open
 
 
 def run_operations(
-    target: str, operations: Sequence[Operation], inputs: Sequence[Words], lanes: str = ""
+    target: str, operations: Sequence[Operation], inputs: Sequence[Words]
 ) -> list[Words]:
     """Run operations[k] on inputs[k], shape (n, input_dwords); give arrays (n, outputs) back.
+
+    Every copy of the software device's code over lanes runs them, and each must give the same bits.
 
     Args:
         target: gfx90a, gfx942 or gfx950.
         operations: one kernel each, all in one code object.
         inputs: n is filled up to whole waves with copies of the last record.
-        lanes: "baseline" for the software device's portable lane code.
     """
     source = _source(target, operations)
     code_object = any_compiler(target).assemble(source)
@@ -112,9 +116,21 @@ def run_operations(
         (f"op{k}", _whole_waves(array), len(operation.outputs))
         for k, (operation, array) in enumerate(zip(operations, inputs, strict=True))
     ]
-    environment = {"KTRACE_SOFT_ARCH": target, "KTRACE_SOFT_LANES": lanes}
-    replies = _launch_in_child(code_object, requests, environment)
+    replies, *others = _launch_in_child(code_object, requests, {"KTRACE_SOFT_ARCH": target})
+    for lanes, other in zip(LANE_CODES[1:], others, strict=True):
+        for operation, fastest, reply in zip(operations, replies, other, strict=True):
+            bits = [_comparable(words, operation.nan_bits) for words in (reply, fastest)]
+            np.testing.assert_array_equal(*bits, f"{lanes}: {operation.text}")
     return [reply[: len(array)] for reply, array in zip(replies, inputs, strict=True)]
+
+
+def _comparable(words: Words, nan_bits: int) -> Words:
+    """The same words with one pattern for all NaNs of that width."""
+    if not nan_bits:
+        return words
+    values = words.copy().view(f"f{nan_bits // 8}")
+    values[np.isnan(values)] = np.nan
+    return values.view(np.uint32)
 
 
 def _whole_waves(array: Words) -> Words:
@@ -156,17 +172,17 @@ def _into_v4(register: str) -> str:
 
 def _launch_in_child(
     code_object: Path, requests: list[tuple[str, Words, int]], environment: Mapping[str, str]
-) -> list[Words]:
+) -> list[list[Words]]:
     launcher = Path(__file__).with_name("launch_vector_kernels.py")
     done = subprocess.run(
-        [sys.executable, str(launcher), str(library_path()), str(code_object)],
+        [sys.executable, str(launcher), str(library_path()), str(code_object), *LANE_CODES],
         input=pickle.dumps(requests),
         env={**os.environ, **environment},
         capture_output=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-    replies: list[Words] = pickle.loads(done.stdout)
+    replies: list[list[Words]] = pickle.loads(done.stdout)
     return replies
 
 

@@ -1,9 +1,7 @@
-// Read-modify-write operations of memory, LDS and scalar memory.
+// The read-modify-write operations of memory, LDS and scalar memory.
 #pragma once
 
 #include <cstdint>
-
-#include "core/wave.hpp"
 
 namespace ktrace::softdev {
 
@@ -59,21 +57,5 @@ constexpr unsigned atomic_dwords(AtomicOp op) {
   const bool f64 = op == AtomicOp::add_f64 || op == AtomicOp::min_f64 || op == AtomicOp::max_f64;
   return f64 || (number >= 96 && number <= 108) || number >= 160 ? 2 : 1;
 }
-
-// Performs `op` at `memory` and returns the old value. `data` is the operand, `compare` the expected value of
-// a compare-and-swap, or the mask of mskor. The interpreter has one thread, but the host may look at the same
-// memory at the same time: naturally aligned accesses are single ones.
-uint64_t perform_atomic(AtomicOp op, uint8_t* memory, uint64_t data, uint64_t compare);
-
-// One atomic of every active lane, lowest first. Rows of 64 dwords, two for 64-bit operations; `result` may
-// be null, or overlap the others.
-struct AtomicRows {
-  uint64_t exec;
-  const uint64_t* addresses;
-  const uint32_t* data;
-  const uint32_t* compare;
-  uint32_t* result;
-};
-void perform_atomics(AtomicOp op, const AtomicRows& rows);
 
 }  // namespace ktrace::softdev

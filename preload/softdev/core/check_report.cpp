@@ -1,6 +1,7 @@
 // The findings of the process.
 #include "core/check_report.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <map>
@@ -8,6 +9,7 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/dispatch.hpp"
 
@@ -30,14 +32,17 @@ class Findings {
   ~Findings() {
     if (m_total) {
       std::fprintf(stderr, "ktrace: check: %" PRIu64 " finding%s at %zu instruction%s\n", m_total,
-                   plural(m_total), m_places.size(), plural(m_places.size()));
+                   plural(m_total), m_count_by_place.size(), plural(m_count_by_place.size()));
+    }
+    if (m_count_by_place.size() > 1) {
+      tell_places();
     }
   }
   void add(const Wave& wave, const Inst& inst, Rule rule, const std::string& what) {
     const std::lock_guard lock(m_mutex);
     ++m_total;
     const Place place = place_in_code(wave, inst);
-    m_places.insert(place);
+    ++m_count_by_place[place];
     if (m_told.emplace(place, rule).second) {
       std::fprintf(stderr, "ktrace: check: %s: %s\n", place_of(wave, inst).c_str(), what.c_str());
     }
@@ -46,8 +51,23 @@ class Findings {
  private:
   std::mutex m_mutex;
   uint64_t m_total = 0;
-  std::set<Place> m_places;
+  std::map<Place, uint64_t> m_count_by_place;
   std::set<std::pair<Place, Rule>> m_told;
+
+  // The most frequent ones first.
+  void tell_places() const {
+    constexpr size_t most_told = 20;
+    std::vector<std::pair<uint64_t, const Place*>> places;
+    for (const auto& [place, count] : m_count_by_place) {
+      places.emplace_back(count, &place);
+    }
+    std::stable_sort(places.begin(), places.end(),
+                     [](const auto& left, const auto& right) { return left.first > right.first; });
+    for (size_t k = 0; k < places.size() && k < most_told; ++k) {
+      std::fprintf(stderr, "ktrace: check: %" PRIu64 " at pc +0x%" PRIx64 " of kernel `%s`\n",
+                   places[k].first, std::get<1>(*places[k].second), std::get<0>(*places[k].second).c_str());
+    }
+  }
 };
 
 }  // namespace

@@ -23,13 +23,15 @@ class Turns {
   static constexpr uint64_t cycles = clock_model::issue;
   // The first turn that begins at `time` or later.
   static uint64_t of(uint64_t time) { return (time + cycles - 1) / cycles; }
-  // The usual case: whether `turn` was known and free; it is taken then.
-  bool take_if_free(uint64_t turn) {
+  // The usual case: whether the `count` turns from `turn` on, 32 at most, were known and free; they are taken
+  // then.
+  bool take_if_free(uint64_t turn, unsigned count) {
     const uint64_t place = turn - m_base;
-    if (place >= 64 || (m_busy >> place & 1) != 0) {
+    const uint64_t wanted = ((uint64_t{1} << count) - 1) << (place & 63);
+    if (place > 64 - count || (m_busy & wanted) != 0) {
       return false;
     }
-    m_busy |= uint64_t{1} << place;
+    m_busy |= wanted;
     return true;
   }
   // The first turn from `turn` on in which the unit is free.
@@ -45,6 +47,12 @@ class Turns {
   void take(uint64_t turn, unsigned count) {
     if (__builtin_expect(turn + count > m_base + 64, 0)) {
       move_to(turn);
+    }
+    // Free turns are adjacent more often than not.
+    const uint64_t adjacent = count < 32 ? ((uint64_t{1} << count) - 1) << (turn - m_base) : ~uint64_t{0};
+    if (__builtin_expect((m_busy & adjacent) == 0, 1)) {
+      m_busy |= adjacent;
+      return;
     }
     m_busy |= uint64_t{1} << (turn - m_base);
     for (; count > 1; --count) {

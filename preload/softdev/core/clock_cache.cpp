@@ -1,4 +1,4 @@
-// Names of cached lines in a hash table beside a ring; bytes served per window of time.
+// Names of cached lines in a hash table of blocks, beside a ring; bytes served per window of time.
 #include "core/clock_cache.hpp"
 
 #include <algorithm>
@@ -8,68 +8,70 @@ namespace ktrace::softdev {
 void LineCache::clear() {
   m_next = 0;
   m_count = 0;
-  m_last = 0;
-  if (++m_epoch >> (64 - line_bits)) {
+  m_blocks = 0;
+  if (++m_epoch >> (64 - number_bits)) {
     m_epoch = 1;
-    std::fill(m_table.begin(), m_table.end(), 0);
+    std::fill(m_table.begin(), m_table.end(), Block());
   }
 }
 
-bool LineCache::insert(uint64_t key) {
+bool LineCache::insert(uint64_t line) {
   if (m_count == m_lines) {
-    erase(m_order[m_next]);
+    forget(m_order[m_next]);
   } else {
     ++m_count;
-    if (size_t{m_count} * 2 > m_table.size()) {
-      grow();
-    }
   }
-  put(key);
   if (m_next == m_order.size()) {
-    m_order.push_back(key);
+    m_order.push_back(line);
   } else {
-    m_order[m_next] = key;
+    m_order[m_next] = line;
   }
   m_next = m_next + 1 == m_lines ? 0 : m_next + 1;
+  const uint64_t key = key_of(line);
+  m_recent = find(key);  // forgetting may have moved it
+  if (is_empty(m_recent)) {
+    if (size_t{m_blocks} * 2 >= m_table.size()) {
+      grow();
+      m_recent = find(key);
+    }
+    ++m_blocks;
+    m_table[m_recent] = {key, 0};
+  }
+  m_table[m_recent].lines |= bit_of(line);
   return false;
 }
 
-void LineCache::put(uint64_t key) {
-  size_t slot = home(key);
-  while (!is_empty(slot)) {
-    slot = (slot + 1) & m_mask;
+void LineCache::forget(uint64_t line) {
+  const size_t slot = find(key_of(line));
+  m_table[slot].lines &= ~bit_of(line);
+  if (m_table[slot].lines == 0) {
+    erase(slot);
+    --m_blocks;
   }
-  m_table[slot] = key;
 }
 
 // Most dispatches touch few lines: the table becomes as large as they need.
 void LineCache::grow() {
-  constexpr size_t least = 256;
-  std::vector<uint64_t> before(std::max(least, m_table.size() * 2));
+  std::vector<Block> before(m_table.size() * 2);
   before.swap(m_table);
   m_mask = m_table.size() - 1;
-  for (const uint64_t key : before) {
-    if (key >> line_bits == m_epoch) {
-      put(key);
+  for (const Block& block : before) {
+    if (block.key >> number_bits == m_epoch) {
+      m_table[find(block.key)] = block;
     }
   }
 }
 
 // Entries behind the hole move up, as far as they may.
-void LineCache::erase(uint64_t key) {
-  const size_t mask = m_mask;
-  size_t hole = home(key);
-  while (m_table[hole] != key) {
-    hole = (hole + 1) & mask;
-  }
-  for (size_t slot = (hole + 1) & mask; !is_empty(slot); slot = (slot + 1) & mask) {
-    const size_t wanted = home(m_table[slot]);
-    if (((slot - wanted) & mask) >= ((slot - hole) & mask)) {
+void LineCache::erase(size_t hole) {
+  for (size_t slot = (hole + 1) & m_mask; !is_empty(slot); slot = (slot + 1) & m_mask) {
+    const size_t wanted = home(m_table[slot].key);
+    if (((slot - wanted) & m_mask) >= ((slot - hole) & m_mask)) {
       m_table[hole] = m_table[slot];
       hole = slot;
     }
   }
-  m_table[hole] = 0;
+  m_table[hole] = Block();
 }
 
 void Bandwidth::clear() {

@@ -10,7 +10,8 @@
 
 namespace ktrace::softdev {
 
-// A fully associative cache that forgets its oldest line first. It holds names of lines, no data.
+// A fully associative cache that forgets its oldest line first. It holds names of lines, no data: bits in
+// blocks of neighbouring lines, as kernels touch neighbours one after the other.
 class LineCache {
  public:
   explicit LineCache(uint32_t lines) : m_lines(lines) {}
@@ -18,43 +19,50 @@ class LineCache {
   void clear();
   // Whether the line was there; it is now. `line` is an address divided by the line's size.
   bool touch(uint64_t line) {
-    const uint64_t key = m_epoch << line_bits | line;
-    if (key == m_last) {
-      return true;
+    const uint64_t key = key_of(line);
+    if (__builtin_expect(m_table[m_recent].key != key, 0)) {
+      m_recent = find(key);
     }
-    m_last = key;
-    return find(key) || insert(key);
+    const Block& block = m_table[m_recent];
+    return (block.key == key && (block.lines & bit_of(line)) != 0) || insert(line);
   }
 
  private:
-  static constexpr unsigned line_bits = 42;
+  static constexpr unsigned block_bits = 6;
+  static constexpr unsigned number_bits = 42 - block_bits;
+  struct Block {
+    uint64_t key = 0;  // of another epoch: an empty slot
+    uint64_t lines = 0;
+  };
   const uint32_t m_lines;
-  uint64_t m_epoch = 1;  // entries of other epochs count as empty
-  uint64_t m_last = 0;
+  uint64_t m_epoch = 1;
   uint32_t m_next = 0;  // the oldest, once all are in use
   uint32_t m_count = 0;
-  std::vector<uint64_t> m_order;                             // a ring, by age
-  std::vector<uint64_t> m_table = std::vector<uint64_t>(1);  // open addressing, at most half full
-  size_t m_mask = 0;
+  uint32_t m_blocks = 0;
+  std::vector<uint64_t> m_order;                           // lines, a ring by age
+  std::vector<Block> m_table = std::vector<Block>(least);  // open addressing, at most half full
+  size_t m_mask = least - 1;
+  size_t m_recent = 0;  // slot that was used last
 
+  static constexpr size_t least = 8;
+  uint64_t key_of(uint64_t line) const { return m_epoch << number_bits | line >> block_bits; }
+  static uint64_t bit_of(uint64_t line) { return uint64_t{1} << (line & 63); }
   size_t home(uint64_t key) const {
     constexpr uint64_t golden = 0x9e3779b97f4a7c15;
     return static_cast<size_t>(key * golden >> 32) & m_mask;
   }
-  bool find(uint64_t key) const {
-    for (size_t slot = home(key);; slot = (slot + 1) & m_mask) {
-      if (m_table[slot] == key) {
-        return true;
-      }
-      if (is_empty(slot)) {
-        return false;
-      }
+  bool is_empty(size_t slot) const { return m_table[slot].key >> number_bits != m_epoch; }
+  // The slot of the block, or the empty one where it would go.
+  size_t find(uint64_t key) const {
+    size_t slot = home(key);
+    while (m_table[slot].key != key && !is_empty(slot)) {
+      slot = (slot + 1) & m_mask;
     }
+    return slot;
   }
-  bool is_empty(size_t slot) const { return m_table[slot] >> line_bits != m_epoch; }
-  bool insert(uint64_t key);  // false
-  void put(uint64_t key);
-  void erase(uint64_t key);
+  bool insert(uint64_t line);  // false
+  void forget(uint64_t line);
+  void erase(size_t slot);
   void grow();
 };
 

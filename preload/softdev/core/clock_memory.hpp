@@ -1,4 +1,4 @@
-// What an access to memory or LDS costs in virtual cycles: lines and levels, bank conflicts, bandwidth.
+// What an access to memory or LDS costs in virtual cycles: lines and levels, bandwidth.
 // Handlers of memory instructions call these once per instruction, after the access.
 #pragma once
 
@@ -53,33 +53,7 @@ void finish_scalar_access(Wave& wave, uint64_t address, uint64_t size, Traffic t
 // Scalar memory instructions that read no memory.
 void finish_scalar(Wave& wave, uint64_t latency);
 
-// An LDS instruction without addresses of its own, or one that is known to be free of conflicts.
-void finish_lds(Wave& wave);
-// `accesses` of `dwords` per lane at `addresses`; atomics of one dword do not share a bank's answer.
-struct LdsAccess {
-  const uint32_t* addresses;
-  unsigned dwords;
-  unsigned accesses = 1;
-  bool is_atomic = false;
-};
-void finish_lds(Wave& wave, const LdsAccess& access);
-
-// Conflicts by pattern of addresses: kernels have few of them.
-class LdsConflicts {
- public:
-  // Cycles on top of those of an access without conflicts.
-  uint32_t extra_cycles(Wave& wave, const LdsAccess& access);
-
- private:
-  struct Pattern {
-    uint64_t exec = 0;
-    uint32_t dwords = 0;  // 0: empty
-    bool is_atomic = false;
-    uint32_t extra = 0;  // for one access
-    uint32_t offsets[lanes] = {};
-  };
-  static constexpr unsigned slots = 64;
-  Pattern m_patterns[slots];
-};
+// LDS: `extra` cycles for bank conflicts, those of all its accesses.
+void finish_lds(Wave& wave, uint32_t extra = 0);
 
 }  // namespace ktrace::softdev

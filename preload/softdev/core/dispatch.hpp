@@ -8,6 +8,7 @@
 
 #include "core/clock_memory.hpp"
 #include "core/counters.hpp"
+#include "core/lds_patterns.hpp"
 #include "core/machine.hpp"
 #include "core/process_map.hpp"
 #include "core/wave.hpp"
@@ -28,8 +29,9 @@ class AddressSpace {
     m_foreign_use = foreign;
   }
 
-  // The region that holds all of [address, address + size) and allows the access, or null.
-  const Region* find(uint64_t address, uint64_t size, bool write) {
+  // The region that holds all of [address, address + size) and allows the access, or null. Always inlined:
+  // code that is compiled for several instruction sets must not share a function (copies.cmake).
+  [[gnu::always_inline]] const Region* find(uint64_t address, uint64_t size, bool write) {
     if (__builtin_expect(m_generation != m_registry.generation(), 0)) {
       return find_slowly(address, size, write);
     }
@@ -44,7 +46,7 @@ class AddressSpace {
   // Foreign memory that was noticed, told once; 0 if there was none.
   uint64_t take_foreign() { return std::exchange(m_foreign, 0); }
   // For a message: what is near the address.
-  std::string describe(uint64_t address) const;
+  std::string describe(uint64_t address, bool write) const;
   // Whether an access there was allowed lately. For signal handlers: takes no lock.
   bool has_met(uint64_t address) const;
 
@@ -63,7 +65,7 @@ class AddressSpace {
   const Region* find_slowly(uint64_t address, uint64_t size, bool write);
   const Region* remember(const Region& region);
   const Region* find_own(uint64_t address, uint64_t size);
-  const Region* find_mapping(uint64_t address, uint64_t size, bool write) const;
+  Region find_mapping(uint64_t address, uint64_t size, bool write) const;
   void learn_mappings(uint64_t address, uint64_t size, bool write);
   const Region* meet_foreign(const Region& mapping, uint64_t address);
 };
@@ -78,28 +80,23 @@ struct DispatchState {
   AddressSpace memory;
   uint64_t budget;  // instructions that may still be executed
   uint64_t budget_total = 0;
-  LdsConflicts lds_conflicts;
+  // The latest time at which what other CUs may notice can start on the CU that runs.
+  uint64_t order_horizon = ~uint64_t{0};
+  LdsPatterns lds_patterns;
 };
 
 // Handlers by encoding; null for an opcode that is not implemented.
 Handler scalar_handler(const Inst& inst);   // SOP1, SOP2, SOPC, SOPK
 Handler program_handler(const Inst& inst);  // SOPP, and SOPK's branches and hardware registers
 Handler smem_handler(const Inst& inst);
-Handler flat_handler(const Inst& inst);
-Handler mubuf_handler(const Inst& inst);
-Handler format_handler(const Inst& inst);  // MTBUF, and MUBUF's formatted loads and stores
-Handler ds_handler(const Inst& inst);
-Handler lds_exchange_handler(uint16_t op);  // a part of ds_handler
-Handler mad_handler(const Inst& inst);      // v_mad_f32 of gfx90a
+Handler mad_handler(const Inst& inst);  // v_mad_f32 and v_mad_legacy_f32 of gfx90a
 
-// The host address of a device address that lies in no aperture; faults if it is no memory.
-inline uint8_t* host_address(Wave& wave, const Inst& inst, uint64_t address, uint64_t size, bool write,
-                             int lane);
 [[noreturn]] void memory_fault(const Wave& wave, const Inst& inst, uint64_t address, uint64_t size,
                                bool write, int lane);
 
-inline uint8_t* host_address(Wave& wave, const Inst& inst, uint64_t address, uint64_t size, bool write,
-                             int lane) {
+// The host address of a device address that lies in no aperture; faults if it is no memory.
+[[gnu::always_inline]] inline uint8_t* host_address(Wave& wave, const Inst& inst, uint64_t address,
+                                                    uint64_t size, bool write, int lane) {
   if (__builtin_expect(wave.dispatch->memory.find(address, size, write) == nullptr, 0)) {
     memory_fault(wave, inst, address, size, write, lane);
   }

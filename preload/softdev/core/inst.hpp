@@ -47,7 +47,8 @@ enum : uint16_t {
   vop3_base = 0x1c0,   // VOP3-only instructions keep their own number, which is >= this
   vop3p_base = 0x400,  // + 7-bit opcode
   vector_op_count = 0x480,
-  op_mad_f32 = 449,  // gfx90a only; its v_mac_f32, v_madmk_f32 and v_madak_f32 are decoded as this
+  op_mad_legacy_f32 = 448,  // gfx90a only
+  op_mad_f32 = 449,         // gfx90a only; its v_mac_f32, v_madmk_f32 and v_madak_f32 are decoded as this
 };
 
 enum : uint16_t {

@@ -89,18 +89,21 @@ inline bool start_on_cu(Wave& wave, CuUnits& units, const Decoded& decoded, uint
   }
   uint64_t& free_at = units.free_at(decoded.inst.unit);
   time = std::max(time, free_at);
-  if (__builtin_expect(time > deadline && time > before, 0)) {
+  if (__builtin_expect(time > deadline && (time > before || decoded.start == Start::in_order), 0)) {
     return false;
   }
   free_at = time + decoded.inst.busy_cycles;
   return true;
 }
 
-// The usual case is one turn of a unit that is free.
+// The usual case is a unit that is free.
 inline bool start(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t deadline, uint64_t& time) {
   switch (decoded.start) {
     case Start::at_once:
       return true;
+    case Start::in_order:
+      deadline = std::min(deadline, wave.dispatch->order_horizon);
+      [[fallthrough]];
     case Start::on_cu:
       return start_on_cu(wave, units, decoded, deadline, time);
     case Start::in_turn:
@@ -108,9 +111,8 @@ inline bool start(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t d
   }
   Turns& turns = units.turns(decoded.inst.unit, wave.simd);
   const uint64_t turn = Turns::of(time);
-  const bool is_simple =
-      decoded.takes_one_turn && time >= wave.matrix_ready && turn * Turns::cycles <= deadline;
-  if (__builtin_expect(!is_simple || !turns.take_if_free(turn), 0)) {
+  const bool is_simple = decoded.turns != 0 && time >= wave.matrix_ready && turn * Turns::cycles <= deadline;
+  if (__builtin_expect(!is_simple || !turns.take_if_free(turn, decoded.turns), 0)) {
     return start_late(wave, turns, decoded, deadline, time);
   }
   time = turn * Turns::cycles;
@@ -153,15 +155,17 @@ inline void execute(Wave& wave, const Inst& inst) {
 // The wave's pc and time live in registers: what comes next does not wait for their way through memory unless
 // an instruction may have changed them.
 template <bool checked>
-void run(Wave& wave, CuUnits& units, uint64_t deadline) {
+bool run(Wave& wave, CuUnits& units, uint64_t deadline) {
   const uint64_t limit = wave.dispatch->budget;
   uint64_t executed = 0, pc = wave.pc, time = wave.time;
+  bool waits = false;
   const Decoded* decoded = fetch(wave);
   do {
     if (__builtin_expect(executed == limit, 0)) {
       budget_fault(wave);
     }
     if (!start(wave, units, *decoded, deadline, time)) {
+      waits = decoded->start == Start::in_order && time > wave.dispatch->order_horizon;
       break;
     }
     wave.time = time;
@@ -185,16 +189,16 @@ void run(Wave& wave, CuUnits& units, uint64_t deadline) {
   wave.time = time;
   wave.dispatch->budget -= executed;
   wave.instructions += executed;
+  return !waits;
 }
 
 }  // namespace
 
-void run_wave(Wave& wave, CuUnits& units, uint64_t deadline) {
+bool run_wave(Wave& wave, CuUnits& units, uint64_t deadline) {
   if (__builtin_expect(wave.checks != nullptr, 0)) {
-    run<true>(wave, units, deadline);
-  } else {
-    run<false>(wave, units, deadline);
+    return run<true>(wave, units, deadline);
   }
+  return run<false>(wave, units, deadline);
 }
 
 }  // namespace ktrace::softdev

@@ -9,7 +9,8 @@
 namespace ktrace::softdev {
 
 // Executes until the wave's clock passes `deadline`, it ends, it waits at a barrier, or the dispatch's
-// instruction budget is used up (a fault).
-void run_wave(Wave& wave, CuUnits& units, uint64_t deadline);
+// instruction budget is used up (a fault). False if its next instruction has to wait for other CUs to come
+// near (Start::in_order): there is nothing to do on its CU until then.
+bool run_wave(Wave& wave, CuUnits& units, uint64_t deadline);
 
 }  // namespace ktrace::softdev

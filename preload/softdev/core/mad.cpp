@@ -30,7 +30,15 @@ float finished(const Inst& inst, float value) {
   return value;
 }
 
-void mad_f32(Wave& wave, const Inst& inst) {
+float product_of(float left, float right) { return flush(left * right); }
+
+// 0 times anything is 0, infinity and NaN included.
+float legacy_product_of(float left, float right) {
+  return left == 0.0f || right == 0.0f ? 0.0f : product_of(left, right);
+}
+
+template <float (*multiply)(float, float)>
+void mad(Wave& wave, const Inst& inst) {
   alignas(64) float operands[3][lanes];
   for (unsigned k = 0; k < 3; ++k) {
     const bool is_register = inst.src[k] >= code_vgpr;
@@ -43,7 +51,7 @@ void mad_f32(Wave& wave, const Inst& inst) {
   uint32_t* result = wave.vgpr(inst.dst);
   const uint32_t* mask = wave.mask();
   for (unsigned lane = 0; lane < lanes; ++lane) {
-    const float product = flush(operands[0][lane] * operands[1][lane]);
+    const float product = multiply(operands[0][lane], operands[1][lane]);
     const float value = finished(inst, product + operands[2][lane]);
     uint32_t bits;
     std::memcpy(&bits, &value, sizeof bits);
@@ -54,7 +62,12 @@ void mad_f32(Wave& wave, const Inst& inst) {
 }  // namespace
 
 Handler mad_handler(const Inst& inst) {
-  return inst.op == op_mad_f32 && !inst.sdwa && !inst.dpp ? mad_f32 : nullptr;
+  if (inst.sdwa || inst.dpp) {
+    return nullptr;
+  }
+  return inst.op == op_mad_f32          ? mad<product_of>
+         : inst.op == op_mad_legacy_f32 ? mad<legacy_product_of>
+                                        : nullptr;
 }
 
 }  // namespace ktrace::softdev

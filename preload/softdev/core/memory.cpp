@@ -44,31 +44,38 @@ const Region* AddressSpace::find_slowly(uint64_t address, uint64_t size, bool wr
   if (m_foreign_use == Foreign::refused) {
     return nullptr;
   }
-  const Region* mapping = find_mapping(address, size, write);
-  if (!mapping && !m_mappings_read) {
+  Region mapping = find_mapping(address, size, write);
+  if (mapping.end == 0 && !m_mappings_read) {
     learn_mappings(address, size, write);
     mapping = find_mapping(address, size, write);
   }
-  if (!mapping) {
+  if (mapping.end == 0) {
     return nullptr;
   }
-  return m_foreign_use == Foreign::noticed ? meet_foreign(*mapping, address) : remember(*mapping);
+  return m_foreign_use == Foreign::noticed ? meet_foreign(mapping, address) : remember(mapping);
 }
 
-const Region* AddressSpace::find_mapping(uint64_t address, uint64_t size, bool write) const {
-  for (const Region& mapping : m_mappings) {
-    if (address >= mapping.base && address + size <= mapping.end && (mapping.writable || !write)) {
-      return &mapping;
+// Usually one mapping; an access may begin in one and end in the next, which allows something else besides.
+// None if they do not allow it.
+Region AddressSpace::find_mapping(uint64_t address, uint64_t size, bool write) const {
+  Region found{0, address, true};
+  while (found.end < address + size) {
+    const auto next = std::find_if(m_mappings.begin(), m_mappings.end(), [&](const Region& mapping) {
+      return found.end >= mapping.base && found.end < mapping.end && (mapping.writable || !write);
+    });
+    if (next == m_mappings.end()) {
+      return {};
     }
+    found = {found.base ? found.base : next->base, next->end, found.writable && next->writable};
   }
-  return nullptr;
+  return found;
 }
 
 // One mapping is quickly asked for, and is usually all that is needed.
 void AddressSpace::learn_mappings(uint64_t address, uint64_t size, bool write) {
   const std::vector<Region> parts = mapping_at(address);
   m_mappings.insert(m_mappings.end(), parts.begin(), parts.end());
-  if (!find_mapping(address, size, write)) {
+  if (find_mapping(address, size, write).end == 0) {
     m_mappings = read_process_map();
     m_mappings_read = true;
   }
@@ -98,7 +105,7 @@ bool AddressSpace::has_met(uint64_t address) const {
          std::any_of(m_mappings.begin(), m_mappings.end(), holds);
 }
 
-std::string AddressSpace::describe(uint64_t address) const {
+std::string AddressSpace::describe(uint64_t address, bool write) const {
   if (address < null_page_end) {
     return "a null pointer";
   }
@@ -110,10 +117,14 @@ std::string AddressSpace::describe(uint64_t address) const {
     if (refused && !m_registry.find(reinterpret_cast<const void*>(address))) {
       return "this memory is neither allocated by HIP nor registered, and KTRACE_SOFT_HOST_MEMORY is 0";
     }
+    if (!write || mapping.writable) {
+      return write ? "the access runs over the end of what kernels may write"
+                   : "the access runs over the end of what is mapped";
+    }
     if (mapping.withheld) {
       return "this is a stack, a mapped file, or data of the program or a library: kernels may only read it";
     }
-    return mapping.writable ? "the access runs over the end of what is mapped" : "this memory is read-only";
+    return "this memory is read-only";
   }
   const auto nearest = m_registry.nearest(reinterpret_cast<const void*>(address));
   if (!nearest) {
@@ -131,7 +142,7 @@ std::string AddressSpace::describe(uint64_t address) const {
 }
 
 void memory_fault(const Wave& wave, const Inst& inst, uint64_t address, uint64_t size, bool write, int lane) {
-  const std::string reason = wave.dispatch->memory.describe(address);
+  const std::string reason = wave.dispatch->memory.describe(address, write);
   char who[24] = "";
   if (lane >= 0) {
     std::snprintf(who, sizeof who, ", lane %d", lane);

@@ -90,7 +90,10 @@ uint32_t read_scalar16(const Wave& wave, const Inst& inst, unsigned code) {
 void Wave::reset() {
   uint32_t* const file = vgprs;
   uint8_t* const private_memory = scratch;
-  std::memset(static_cast<void*>(this), 0, sizeof *this);
+  auto* const begin = reinterpret_cast<uint8_t*>(this);
+  std::memset(begin, 0, static_cast<size_t>(reinterpret_cast<uint8_t*>(&vmcnt) - begin));
+  vmcnt.head = vmcnt.count = 0;
+  lgkmcnt.head = lgkmcnt.count = 0;
   vgprs = file;
   scratch = private_memory;
 }

@@ -180,9 +180,23 @@ void read_packed(RegisterUse& use, const Inst& inst, unsigned k) {
   }
 }
 
+// Encodings with room for three sources have the field of the third in instructions of two, where it means
+// nothing.
+unsigned source_count(const Inst& inst, const std::string& name) {
+  const auto has = [&](const char* part) { return contains(name, part); };
+  const bool is_packed = inst.encoding == Encoding::vop3p && begins(name, "v_pk_");
+  if (is_packed && !has("mad") && !has("fma") && !has("minimum3") && !has("maximum3")) {
+    return 2;
+  }
+  const bool packs_two = has("2xpk16") || has("fp8_f32") || has("bf8_f32") || has("fp4_f32");
+  const bool is_scaled = begins(name, "v_cvt_scalef32_");
+  return is_scaled && !has("_sr_") && !packs_two ? 2 : inst.src_count;
+}
+
 void read_sources(RegisterUse& use, const Inst& inst, const Widths& widths, const std::string& name) {
   const bool is_packed = begins(name, "v_pk_") && widths.dst == 2;
-  for (unsigned k = 0; k < inst.src_count; ++k) {
+  const unsigned count = source_count(inst, name);
+  for (unsigned k = 0; k < count; ++k) {
     if (is_packed) {
       read_packed(use, inst, k);
     } else {

@@ -3,6 +3,7 @@
 #include "core/scheduler.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <queue>
 #include <string>
@@ -10,6 +11,7 @@
 #include "core/access_guard.hpp"
 #include "core/check.hpp"
 #include "core/clock.hpp"
+#include "core/compute_unit.hpp"
 #include "core/dispatch.hpp"
 #include "core/interpreter.hpp"
 #include "core/settings.hpp"
@@ -22,84 +24,12 @@ namespace {
 
 // A wave may run ahead of the others of its CU by this: less is truer to contention, more is faster.
 constexpr uint64_t wave_slack = 64;
-// A CU may run ahead of the others by this. Its waves' state stays in the host's cache meanwhile.
-constexpr uint64_t cu_slack = 2048;
-// What a wave's size of scratch, 13 bits of KiB, leaves to each of its lanes.
-constexpr uint32_t scratch_limit = ((1u << 13) - 1) * 1024 / lanes;  // bytes
-
-[[noreturn]] void refuse(const Dispatch& dispatch, const std::string& why) {
-  throw Fault("kernel `" + dispatch.kernel->name + "` cannot be dispatched: " + why);
-}
-
-void check_dispatch(const Device& device, const Dispatch& dispatch) {
-  const Kernel& kernel = *dispatch.kernel;
-  if (!dispatch.code_object->runs_on(device.arch())) {
-    refuse(dispatch, "it is for " + dispatch.code_object->target() + " and the device is " +
-                         arch_name(device.arch()) + " (KTRACE_SOFT_ARCH selects it)");
-  }
-  uint64_t block = 1;
-  for (unsigned axis = 0; axis < 3; ++axis) {
-    if (dispatch.grid[axis] == 0 || dispatch.block[axis] == 0 || dispatch.block[axis] > 1024) {
-      refuse(dispatch, "its grid is " + std::to_string(dispatch.grid[axis]) + " blocks of " +
-                           std::to_string(dispatch.block[axis]) + " on axis " + "xyz"[axis]);
-    }
-    block *= dispatch.block[axis];
-  }
-  if (block > kernel.max_workgroup_size) {
-    refuse(dispatch, "a block has " + std::to_string(block) +
-                         " work-items and the kernel was compiled for at most " +
-                         std::to_string(kernel.max_workgroup_size));
-  }
-  if (device.occupancy(kernel, static_cast<uint32_t>(block), dispatch.dynamic_lds) == 0) {
-    refuse(dispatch, "a block of " + std::to_string(block) + " work-items with " +
-                         std::to_string(uint64_t{kernel.lds_bytes} + dispatch.dynamic_lds) +
-                         " bytes of LDS and " + std::to_string(kernel.vgpr_count) +
-                         " VGPRs does not fit on a CU");
-  }
-  if (kernel.private_bytes > scratch_limit) {
-    refuse(dispatch, "it needs " + std::to_string(kernel.private_bytes) + " bytes of scratch per lane and " +
-                         std::to_string(scratch_limit) + " are possible");
-  }
-  if (dispatch.kernarg_size < kernel.kernarg_size) {
-    refuse(dispatch, "it got " + std::to_string(dispatch.kernarg_size) + " bytes of arguments and needs " +
-                         std::to_string(kernel.kernarg_size));
-  }
-}
-
-struct Runnable {
-  uint64_t time;  // the wave's
-  Wave* wave;
-};
-
-struct Cu {
-  uint32_t index = 0;  // of the device
-  CuClock* clock = nullptr;
-  std::vector<Runnable> runnable;                  // in order of start
-  std::vector<std::unique_ptr<Workgroup>> groups;  // resident
-  uint16_t slots[CuUnits::simds] = {};             // one bit per occupied wave slot
-
-  // The first of those with the lowest time, null if there are none, and the lowest time of the others.
-  struct Choice {
-    Runnable* first = nullptr;
-    uint64_t next = ~uint64_t{0};
-  };
-  Choice choose() {
-    Choice choice;
-    for (Runnable& each : runnable) {
-      if (!choice.first || each.time < choice.first->time) {
-        choice.next = choice.first ? choice.first->time : choice.next;
-        choice.first = &each;
-      } else {
-        choice.next = std::min(choice.next, each.time);
-      }
-    }
-    return choice;
-  }
-  void remove(const Wave& wave) {
-    runnable.erase(std::find_if(runnable.begin(), runnable.end(),
-                                [&](const Runnable& each) { return each.wave == &wave; }));
-  }
-};
+// A CU may run ahead of the others by this: its waves' state stays in the host's caches meanwhile ...
+constexpr uint64_t cu_slack = 8192;
+// ... but by this alone with what other CUs may notice (Start::in_order) ...
+constexpr uint64_t shared_slack = 2048;
+// ... and by this when it takes the next workgroup.
+constexpr uint64_t placing_slack = 256;
 
 struct Xcd {
   uint64_t next_group = 0;  // linear workgroup number; they go to the XCDs in turn
@@ -158,10 +88,10 @@ class Run {
   }
 
   ~Run() {  // after a fault, waves are still resident
-    for (const Cu& cu : m_cus) {
+    for (const ComputeUnit& cu : m_cus) {
       for (const auto& group : cu.groups) {
-        for (Wave* wave : group->waves) {
-          retire(*wave);
+        for (Resident& resident : group->residents) {
+          retire(resident);
         }
       }
     }
@@ -191,26 +121,28 @@ class Run {
   uint64_t& m_end;
   uint32_t m_groups_per_cu = 0;
   uint32_t m_next_serial = 0;
-  std::vector<Cu> m_cus;
+  std::vector<ComputeUnit> m_cus;
   std::vector<Xcd> m_xcds;
+  std::vector<std::unique_ptr<StartedGroup>> m_ended;  // to be used again
   const Wave* m_current = nullptr;
   DispatchResult m_result;
-  // CUs with runnable waves, by the lowest of their clocks, then by number.
+  // CUs that have something to do, by when, then by number.
   using Entry = std::pair<uint64_t, uint32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> m_queue;
 
   void run_waves() {
     while (!m_queue.empty()) {
-      Cu& cu = m_cus[m_queue.top().second];
+      ComputeUnit& cu = m_cus[m_queue.top().second];
       m_queue.pop();
-      run_cu(cu, m_queue.empty() ? ~uint64_t{0} : m_queue.top().first + cu_slack);
+      run_cu(cu, m_queue.empty() ? ComputeUnit::never - cu_slack : m_queue.top().first);
       enqueue(cu);
     }
   }
 
-  void enqueue(Cu& cu) {
-    if (const Runnable* first = cu.choose().first) {
-      m_queue.emplace(first->time, cu.index);
+  void enqueue(ComputeUnit& cu) {
+    const uint64_t time = cu.next_time();
+    if (time != ComputeUnit::never) {
+      m_queue.emplace(time, cu.index);
     }
   }
 
@@ -221,60 +153,81 @@ class Run {
       xcd.next_start = m_result.start_cycles;
       const uint64_t places = uint64_t{m_groups_per_cu} * m_topology.cus_per_xcd;
       for (uint64_t k = 0; k < places && xcd.next_group < m_group_count; ++k) {
-        Cu& cu = m_cus[x * m_topology.cus_per_xcd + xcd.next_cu];
+        ComputeUnit& cu = m_cus[x * m_topology.cus_per_xcd + xcd.next_cu];
         xcd.next_cu = (xcd.next_cu + 1) % m_topology.cus_per_xcd;
         start_group(xcd, cu, xcd.next_start);
         xcd.next_start += clock_model::workgroup_start;
       }
     }
-    for (Cu& cu : m_cus) {
+    for (ComputeUnit& cu : m_cus) {
       enqueue(cu);
     }
   }
 
-  void start_group(Xcd& xcd, Cu& cu, uint64_t time) {
+  std::unique_ptr<StartedGroup> take_group() {
+    if (m_ended.empty()) {
+      return std::make_unique<StartedGroup>();
+    }
+    auto group = std::move(m_ended.back());
+    m_ended.pop_back();
+    return group;
+  }
+
+  void start_group(Xcd& xcd, ComputeUnit& cu, uint64_t time) {
     const uint64_t number = xcd.next_group;
     xcd.next_group += m_topology.xcds;
-    auto owned = std::make_unique<Workgroup>();
-    Workgroup& group = *owned;
-    cu.groups.push_back(std::move(owned));
+    cu.groups.push_back(take_group());
+    StartedGroup& group = *cu.groups.back();
     const uint32_t* grid = m_launch.dispatch.grid;
     group.id[0] = static_cast<uint32_t>(number % grid[0]);
     group.id[1] = static_cast<uint32_t>(number / grid[0] % grid[1]);
     group.id[2] = static_cast<uint32_t>(number / (uint64_t{grid[0]} * grid[1]));
-    group.lds.assign(m_launch.lds_size, 0);
     group.cu = cu.index;
+    group.has_lds = false;
     ++m_result.workgroups;
     group.live_waves = shape_of(m_launch, group.id).waves();
+    group.residents.assign(group.live_waves, Resident());
     for (uint32_t k = 0; k < group.live_waves; ++k) {
       start_wave(cu, group, k, time + k * clock_model::wave_start);
     }
   }
 
-  void start_wave(Cu& cu, Workgroup& group, uint32_t number, uint64_t time) {
+  void start_wave(ComputeUnit& cu, StartedGroup& group, uint32_t number, uint64_t time) {
+    Resident& resident = group.residents[number];
+    resident.group = &group;
+    resident.start_time = time;
+    resident.number = number;
+    resident.serial = m_next_serial++;
+    cu.give_slot(resident);
+    cu.runnable.push_back({time, &resident});
+    ++m_result.waves;
+  }
+
+  // Its first instruction is due.
+  void set_up(const ComputeUnit& cu, Resident& resident) {
+    StartedGroup& group = *resident.group;
+    if (!group.has_lds) {
+      group.lds.assign(m_launch.lds_size, 0);
+      group.lds_written.clear();
+      group.has_lds = true;
+    }
     Wave& wave = *m_pool.take();
+    resident.wave = &wave;
     wave.reset();
     wave.workgroup = &group;
     wave.arch = m_device.arch();
     wave.dispatch = &m_state;
-    wave.wave_in_group = number;
-    wave.serial = m_next_serial++;
-    wave.time = time;
-    wave.start_time = time;
+    wave.wave_in_group = resident.number;
+    wave.serial = resident.serial;
+    wave.time = resident.start_time;
+    wave.start_time = resident.start_time;
     wave.clock = cu.clock;
-    give_slot(cu, wave);
-    group.waves.push_back(&wave);
-    cu.runnable.push_back({time, &wave});
-    ++m_result.waves;
-  }
-
-  // Its first instruction is due: until then a wave has no registers. The whole device is full of waves that
-  // have just been started, and they would push each other out of the host's caches.
-  void set_up(Wave& wave) {
+    wave.simd = resident.simd;
+    set_place(wave, cu, resident);
     wave.vgprs = m_pool.take_registers();
     wave.checks = check_from_environment() ? new WaveChecks(wave.arch) : nullptr;
     give_scratch(wave);
-    set_up_wave(wave, m_launch, shape_of(m_launch, wave.workgroup->id));
+    set_up_wave(wave, m_launch, shape_of(m_launch, group.id));
   }
 
   void give_scratch(Wave& wave) const {
@@ -287,27 +240,22 @@ class Run {
     }
   }
 
-  // The SIMD with the fewest waves, and its first free slot; both show in HW_ID.
-  void give_slot(Cu& cu, Wave& wave) const {
-    unsigned simd = 0;
-    for (unsigned k = 1; k < CuUnits::simds; ++k) {
-      if (__builtin_popcount(cu.slots[k]) < __builtin_popcount(cu.slots[simd])) {
-        simd = k;
-      }
-    }
-    const unsigned slot = static_cast<unsigned>(__builtin_ctz(~unsigned{cu.slots[simd]}));
-    cu.slots[simd] = static_cast<uint16_t>(cu.slots[simd] | 1u << slot);
+  // HW_ID and XCC_ID.
+  void set_place(Wave& wave, const ComputeUnit& cu, const Resident& resident) const {
     const uint32_t within_xcd = cu.index % m_topology.cus_per_xcd;
     const uint32_t engine = within_xcd % m_topology.shader_engines;
     const uint32_t within_engine = within_xcd / m_topology.shader_engines;
-    wave.simd = simd;
     wave.xcc_id = cu.index / m_topology.cus_per_xcd;
     // wave[3:0] simd[5:4] pipe[7:6] cu[11:8] sh[12] se[15:13]
-    wave.hw_id = (slot & 15) | simd << 4 | (within_engine & 15) << 8 | (engine & 7) << 13;
+    wave.hw_id = (resident.slot & 15) | resident.simd << 4 | (within_engine & 15) << 8 | (engine & 7) << 13;
   }
 
-  // Returns the wave's memory; the workgroup forgets it afterwards.
-  void retire(Wave& wave) {
+  // Returns the wave's memory.
+  void retire(Resident& resident) {
+    if (!resident.wave) {
+      return;
+    }
+    Wave& wave = *resident.wave;
     std::free(wave.scratch);
     wave.scratch = nullptr;
     delete wave.checks;
@@ -317,41 +265,65 @@ class Run {
       wave.vgprs = nullptr;
     }
     m_pool.give(&wave);
+    resident.wave = nullptr;
   }
 
-  void run_cu(Cu& cu, uint64_t horizon) {
+  // `others`: the lowest time of the other CUs.
+  void run_cu(ComputeUnit& cu, uint64_t others) {
+    const uint64_t horizon = others + cu_slack;
+    m_state.order_horizon = others + shared_slack;
     for (;;) {
+      fill_vacancies(cu, others + placing_slack);
       const auto [first, next] = cu.choose();
       if (!first || first->time > horizon) {
         return;
       }
-      const uint64_t deadline = next < horizon ? std::min(horizon, next + wave_slack) : horizon;
-      Wave& wave = *first->wave;
-      m_current = &wave;
-      if (!wave.vgprs) {
-        set_up(wave);
+      Resident& resident = *first->resident;
+      if (!resident.wave) {
+        set_up(cu, resident);
       }
-      run_wave(wave, cu.clock->units, deadline);
+      Wave& wave = *resident.wave;
+      m_current = &wave;
+      const uint64_t deadline = next < horizon ? std::min(horizon, next + wave_slack) : horizon;
+      const bool goes_on = run_wave(wave, cu.clock->units, deadline);
       first->time = wave.time;
       m_end = std::max(m_end, wave.time);
       if (wave.done) {
-        end_wave(cu, wave);
+        end_wave(cu, resident);
       } else if (wave.at_barrier) {
-        cu.remove(wave);
+        cu.remove(resident);
         ++wave.workgroup->waiting_waves;
-        release_barrier(cu, *wave.workgroup);
+        release_barrier(cu, *resident.group);
+      } else if (!goes_on) {
+        return;  // the other CUs first
       }
     }
   }
 
-  void end_wave(Cu& cu, Wave& wave) {
-    Workgroup& group = *wave.workgroup;
-    const uint64_t time = wave.time;
-    cu.remove(wave);
-    const unsigned slot = wave.hw_id & 15;
-    cu.slots[wave.simd] = static_cast<uint16_t>(cu.slots[wave.simd] & ~(1u << slot));
-    group.waves.erase(std::find(group.waves.begin(), group.waves.end(), &wave));
-    retire(wave);
+  // Workgroups go where there is room first.
+  void fill_vacancies(ComputeUnit& cu, uint64_t horizon) {
+    while (!cu.vacancies.empty()) {
+      Xcd& xcd = m_xcds[cu.index / m_topology.cus_per_xcd];
+      if (xcd.next_group >= m_group_count) {
+        cu.vacancies.clear();
+        return;
+      }
+      const auto first = std::min_element(cu.vacancies.begin(), cu.vacancies.end());
+      if (*first > horizon) {
+        return;
+      }
+      const uint64_t time = *first;
+      cu.vacancies.erase(first);
+      start_group(xcd, cu, time);
+    }
+  }
+
+  void end_wave(ComputeUnit& cu, Resident& resident) {
+    StartedGroup& group = *resident.group;
+    const uint64_t time = resident.wave->time;
+    cu.remove(resident);
+    cu.free_slot(resident);
+    retire(resident);
     --group.live_waves;
     if (group.live_waves > 0) {
       release_barrier(cu, group);  // the others do not wait for a wave that has ended
@@ -359,27 +331,27 @@ class Run {
     }
     const auto found = std::find_if(cu.groups.begin(), cu.groups.end(),
                                     [&](const auto& owned) { return owned.get() == &group; });
+    m_ended.push_back(std::move(*found));
     std::swap(*found, cu.groups.back());
     cu.groups.pop_back();
-    Xcd& xcd = m_xcds[cu.index / m_topology.cus_per_xcd];
-    if (xcd.next_group < m_group_count) {
-      start_group(xcd, cu, time + clock_model::refill);
-    }
+    cu.vacancies.push_back(time + clock_model::refill);
   }
 
   // When every wave that still lives has arrived, all go on at the time of the last.
-  static void release_barrier(Cu& cu, Workgroup& group) {
+  static void release_barrier(ComputeUnit& cu, StartedGroup& group) {
     if (group.waiting_waves == 0 || group.waiting_waves < group.live_waves) {
       return;
     }
     uint64_t time = 0;
-    for (const Wave* wave : group.waves) {
-      time = std::max(time, wave->time);
+    for (const Resident& resident : group.residents) {
+      time = resident.wave ? std::max(time, resident.wave->time) : time;
     }
-    for (Wave* wave : group.waves) {
-      wave->at_barrier = false;
-      wave->time = time + clock_model::barrier;
-      cu.runnable.push_back({wave->time, wave});
+    for (Resident& resident : group.residents) {
+      if (resident.wave) {
+        resident.wave->at_barrier = false;
+        resident.wave->time = time + clock_model::barrier;
+        cu.runnable.push_back({resident.wave->time, &resident});
+      }
     }
     group.waiting_waves = 0;
   }

@@ -38,7 +38,6 @@ class WavePool {
   void clear_clocks();
 
  private:
-  static constexpr size_t slab_files = 64;
   std::vector<void*> m_slabs;
   std::vector<std::unique_ptr<Wave>> m_waves;
   std::vector<Wave*> m_free;
@@ -48,6 +47,9 @@ class WavePool {
 
   void grow();
 };
+
+// Throws Fault for a dispatch that this device cannot run.
+void check_dispatch(const Device& device, const Dispatch& dispatch);
 
 // Runs `dispatch` from `begin` on. `end` follows the virtual clock, also when a Fault is thrown.
 DispatchResult run_dispatch(const Device& device, const MemoryRegistry& registry, WavePool& pool,

@@ -68,12 +68,18 @@ bool read_host_memory() {
   return !value || *value == '1';
 }
 
-bool read_baseline_lanes() {
+LaneCode read_lane_code() {
   const char* value = value_of("KTRACE_SOFT_LANES");
-  if (value && std::strcmp(value, "baseline") != 0) {
-    refuse("KTRACE_SOFT_LANES", value, "`baseline` is expected, or nothing");
+  if (!value) {
+    return LaneCode::avx512;
   }
-  return value != nullptr;
+  if (std::strcmp(value, "avx2") == 0) {
+    return LaneCode::avx2;
+  }
+  if (std::strcmp(value, "baseline") == 0) {
+    return LaneCode::baseline;
+  }
+  refuse("KTRACE_SOFT_LANES", value, "`baseline` is expected, or `avx2`, or nothing");
 }
 
 }  // namespace
@@ -85,9 +91,9 @@ uint64_t budget_from_environment() {
   return budget;
 }
 
-bool baseline_lanes_from_environment() {
-  static const bool wanted = read_baseline_lanes();
-  return wanted;
+LaneCode lane_code_from_environment() {
+  static const LaneCode fastest = read_lane_code();
+  return fastest;
 }
 
 bool check_from_environment() {
@@ -104,7 +110,7 @@ bool host_memory_from_environment() {
 // the midst of a dispatch.
 Arch arch_from_environment() {
   budget_from_environment();
-  baseline_lanes_from_environment();
+  lane_code_from_environment();
   check_from_environment();
   host_memory_from_environment();
   return read_arch();

@@ -4,13 +4,15 @@
 
 #include <cstdint>
 
+#include "core/lane_code.hpp"
+
 namespace ktrace::softdev {
 
 // KTRACE_SOFT_BUDGET: wave instructions that one dispatch may execute. Throws LoadError.
 uint64_t budget_from_environment();
 
-// KTRACE_SOFT_LANES: whether the portable copy of the vector instructions is wanted. Throws LoadError.
-bool baseline_lanes_from_environment();
+// KTRACE_SOFT_LANES: the fastest copy of the code over lanes that may run. Throws LoadError.
+LaneCode lane_code_from_environment();
 
 // KTRACE_SOFT_CHECK: whether kernels are checked (check.hpp). Throws LoadError.
 bool check_from_environment();

@@ -1,8 +1,8 @@
 // Scalar memory: loads, stores, atomics, clocks.
 #include <cstring>
 
-#include "core/atomic.hpp"
 #include "core/dispatch.hpp"
+#include "memory/copies.hpp"
 
 namespace ktrace::softdev {
 
@@ -81,7 +81,7 @@ void atomic_at(Wave& wave, const Inst& inst, AtomicOp op, uint64_t address) {
   const unsigned reg = inst.dst;
   const uint64_t data = dwords == 2 ? wave.sgpr64(reg) : wave.sgpr[reg];
   const uint64_t compare = !is_compare(op) ? 0 : dwords == 2 ? wave.sgpr64(reg + 2) : wave.sgpr[reg + 1];
-  const uint64_t old = perform_atomic(op, memory, data, compare);
+  const uint64_t old = baseline::perform_atomic(op, memory, data, compare);
   if (inst.returns) {
     wave.sgpr[reg] = static_cast<uint32_t>(old);
     if (dwords == 2) {

@@ -5,6 +5,7 @@
 #include "core/decode.hpp"
 #include "core/dispatch.hpp"
 #include "core/machine.hpp"
+#include "memory/memory.hpp"
 #include "vector/vector.hpp"
 
 namespace ktrace::softdev {
@@ -34,9 +35,37 @@ bool goes_on(const Inst& inst) {
   return is_vector || (is_scalar && !changes_pc(inst));
 }
 
-Start start_of(const Inst& inst) {
+// What waves of different CUs tell each other with: atomics, accesses of the agent's or the system's scope,
+// and what makes caches agree. On gfx90a, stores of every scope look the same.
+bool is_noticed_by_others(const Inst& inst, Arch arch) {
+  constexpr uint32_t flat_sc1 = 1u << 25, mubuf_sc1 = 1u << 15, mtbuf_sc1 = 1u << 21;
+  constexpr uint16_t last_vector_move = 39, first_smem_store = 16, first_smem_clock = 36,
+                     last_smem_clock = 37;
+  const bool is_wide = arch == Arch::gfx90a && (inst.returns || inst.time_class == TimeClass::vmem_store);
+  switch (inst.encoding) {
+    case Encoding::smem:
+      return inst.op >= first_smem_store && (inst.op < first_smem_clock || inst.op > last_smem_clock);
+    case Encoding::flat:
+      return inst.segment != Segment::scratch &&
+             (is_wide || (inst.words[0] & flat_sc1) != 0 || inst.time_class == TimeClass::vmem_atomic);
+    case Encoding::mubuf:  // behind the moves: cache control and atomics
+      return is_wide || (inst.words[0] & mubuf_sc1) != 0 || inst.op > last_vector_move;
+    case Encoding::mtbuf:
+      return is_wide || (inst.words[1] & mtbuf_sc1) != 0;
+    default:
+      return false;
+  }
+}
+
+Start start_of(const Inst& inst, Arch arch) {
   const auto unit = static_cast<Unit>(inst.unit);
-  return unit == Unit::none ? Start::at_once : unit <= Unit::matrix ? Start::in_turn : Start::on_cu;
+  if (unit == Unit::none) {
+    return Start::at_once;
+  }
+  if (unit <= Unit::matrix) {
+    return Start::in_turn;
+  }
+  return is_noticed_by_others(inst, arch) ? Start::in_order : Start::on_cu;
 }
 
 }  // namespace
@@ -57,13 +86,10 @@ Handler find_handler(const Inst& inst) {
     case Encoding::smem:
       return smem_handler(inst);
     case Encoding::ds:
-      return ds_handler(inst);
     case Encoding::flat:
-      return flat_handler(inst);
     case Encoding::mubuf:
-      return mubuf_handler(inst);
     case Encoding::mtbuf:
-      return format_handler(inst);
+      return memory_handler(inst);
     case Encoding::mfma:
       return mfma_handler(inst.op);
     case Encoding::vop1:
@@ -71,7 +97,8 @@ Handler find_handler(const Inst& inst) {
     case Encoding::vop3:
     case Encoding::vopc:
     case Encoding::vop3p:
-      return inst.op == op_mad_f32 ? mad_handler(inst) : vector_handler(inst.op);
+      return inst.op == op_mad_f32 || inst.op == op_mad_legacy_f32 ? mad_handler(inst)
+                                                                   : vector_handler(inst.op);
     case Encoding::unknown:
       break;
   }
@@ -92,8 +119,9 @@ const Decoded* Text::decode_at(uint64_t pc) const {
   set_cost(inst, arch == Arch::gfx950);
   Decoded& decoded = m_decoded.emplace_back();
   decoded.inst = inst;
-  decoded.start = start_of(inst);
-  decoded.takes_one_turn = inst.busy_cycles == Turns::cycles && inst.result_cycles == 0;
+  decoded.start = start_of(inst, arch);
+  const uint64_t turns = inst.busy_cycles / Turns::cycles;
+  decoded.turns = static_cast<uint8_t>(inst.result_cycles == 0 && turns <= 32 ? turns : 0);
   decoded.goes_on = goes_on(inst);
   if (inst.encoding >= Encoding::vop1) {
     decoded.registers = registers_of(inst, arch);

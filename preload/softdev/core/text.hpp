@@ -16,16 +16,17 @@ namespace ktrace::softdev {
 // The function that executes an instruction; null if none does.
 Handler find_handler(const Inst& inst);
 
-// What an instruction waits for: nothing, its turn at a unit of its SIMD, or a unit of its CU.
-enum class Start : uint8_t { at_once, in_turn, on_cu };
+// What an instruction waits for: nothing, its turn at a unit of its SIMD, a unit of its CU, or that and the
+// other CUs, as they may notice it.
+enum class Start : uint8_t { at_once, in_turn, on_cu, in_order };
 
 // An instruction, and what the interpreter looks at for each: the instruction behind it, once that has been
 // executed, so that straight-line code needs no lookup; and what is known of its time.
 struct Decoded {
   mutable std::atomic<const Decoded*> next{nullptr};
   Start start = Start::at_once;
-  bool takes_one_turn = false;  // and no more, and leaves no result behind to wait for
-  bool goes_on = false;         // changes neither pc nor time, and the wave goes on
+  uint8_t turns = 0;     // that it takes, if it leaves no result behind to wait for; else 0
+  bool goes_on = false;  // changes neither pc nor time, and the wave goes on
   Inst inst;
   RegisterUse registers;  // of vector and memory instructions
 };

@@ -88,6 +88,21 @@ struct Wave {
   DispatchState* dispatch;
   const Text* text;  // the code segment that pc was last in
 
+  uint64_t last_vector_result;  // when the latest of vmcnt's operations is done
+  CuClock* clock;               // of the CU that it runs on
+  WaveChecks* checks;           // null unless KTRACE_SOFT_CHECK asks for them
+
+  // Matrix results that may not have left the matrix unit yet.
+  struct MatrixResult {
+    const Decoded* by;
+    uint64_t forwarded;  // when an accumulation into the same registers can use it
+    uint64_t ready;      // when everything else can
+  };
+  static constexpr unsigned matrix_depth = 8;
+  MatrixResult matrix[matrix_depth];  // a ring
+  uint32_t matrix_next;
+  uint64_t matrix_ready;  // the latest of them
+
   // Completion times of outstanding memory operations, for s_waitcnt (counters.hpp): oldest first ...
   struct Counter {
     static constexpr unsigned depth = 64;
@@ -104,22 +119,9 @@ struct Wave {
     uint32_t count;
   };
   Unordered lgkmcnt;
-  uint64_t last_vector_result;  // when the latest of vmcnt's operations is done
-  CuClock* clock;               // of the CU that it runs on
-  WaveChecks* checks;           // null unless KTRACE_SOFT_CHECK asks for them
 
-  // Matrix results that may not have left the matrix unit yet.
-  struct MatrixResult {
-    const Decoded* by;
-    uint64_t forwarded;  // when an accumulation into the same registers can use it
-    uint64_t ready;      // when everything else can
-  };
-  static constexpr unsigned matrix_depth = 8;
-  MatrixResult matrix[matrix_depth];  // a ring
-  uint32_t matrix_next;
-  uint64_t matrix_ready;  // the latest of them
-
-  void reset();  // everything to 0 but the register file's and scratch's own contents
+  // Everything to 0, but the register file and scratch, and what is not looked at before it is written.
+  void reset();
 
  private:
   alignas(64) uint32_t m_mask[lanes];
@@ -129,7 +131,6 @@ struct Wave {
 };
 
 struct Workgroup {
-  std::vector<Wave*> waves;
   std::vector<uint8_t> lds;
   std::vector<bool> lds_written;  // by byte; the checks' own (check_lds.hpp)
   uint32_t id[3] = {};

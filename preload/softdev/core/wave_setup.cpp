@@ -116,15 +116,30 @@ void set_workgroup_registers(Wave& wave, const LaunchState& launch) {
   }
 }
 
-// All three ids of a work-item in one register, ten bits each.
-void set_work_item_ids(Wave& wave, const GroupShape& shape) {
-  uint32_t* ids = wave.vgpr(0);
-  const uint32_t first = wave.wave_in_group * lanes;
-  for (unsigned lane = 0; lane < lanes; ++lane) {
-    const uint32_t item = first + lane;
-    const uint32_t x = item % shape.size[0], y = item / shape.size[0] % shape.size[1];
-    const uint32_t z = item / (shape.size[0] * shape.size[1]);
-    ids[lane] = x | y << 10 | z << 20;
+// All three ids of each work-item in one word, ten bits each; whole waves.
+std::vector<uint32_t> packed_ids(const GroupShape& shape) {
+  std::vector<uint32_t> ids(size_t{shape.waves()} * lanes);
+  uint32_t x = 0, y = 0, z = 0;
+  for (uint32_t& id : ids) {
+    id = x | y << 10 | z << 20;
+    if (++x == shape.size[0]) {
+      x = 0;
+      if (++y == shape.size[1]) {
+        y = 0;
+        ++z;
+      }
+    }
+  }
+  return ids;
+}
+
+void set_work_item_ids(Wave& wave, const LaunchState& launch, const GroupShape& shape) {
+  const size_t first = size_t{wave.wave_in_group} * lanes;
+  if (shape == launch.whole_group) {
+    std::memcpy(wave.vgpr(0), launch.ids.data() + first, lanes * sizeof(uint32_t));
+  } else {
+    const std::vector<uint32_t> ids = packed_ids(shape);
+    std::memcpy(wave.vgpr(0), ids.data() + first, lanes * sizeof(uint32_t));
   }
 }
 
@@ -151,7 +166,9 @@ LaunchState::LaunchState(const Dispatch& wanted, uint64_t id, uint32_t lds)
     global[axis] = wanted.global[axis] ? wanted.global[axis] : whole;
     packet.workgroup_size[axis] = static_cast<uint16_t>(wanted.block[axis]);
     packet.grid_size[axis] = global[axis];
+    whole_group.size[axis] = wanted.block[axis];
   }
+  ids = packed_ids(whole_group);
   packet.private_segment_size = scratch_size;
   packet.group_segment_size = lds_size;
   packet.kernel_object = kernel.descriptor;
@@ -182,7 +199,7 @@ void set_up_wave(Wave& wave, const LaunchState& launch, const GroupShape& shape)
   wave.set_exec(left >= lanes ? ~uint64_t{0} : (uint64_t{1} << left) - 1);
   set_user_registers(wave, launch);
   set_workgroup_registers(wave, launch);
-  set_work_item_ids(wave, shape);
+  set_work_item_ids(wave, launch, shape);
   // FLOAT_MODE, then DX10_CLAMP and IEEE_MODE, which lie elsewhere in the descriptor.
   constexpr unsigned float_mode_shift = 12, dx10_clamp_shift = 21, ieee_shift = 23;
   wave.mode = (launch.kernel.rsrc1 >> float_mode_shift & 0xff) |

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/machine.hpp"
 #include "core/wave.hpp"
@@ -33,6 +34,16 @@ struct QueueDescriptor {
 };
 static_assert(sizeof(QueueDescriptor) <= queue_bytes, "it fits where the dispatch says");
 
+// The work-items of a workgroup: the last ones of a grid may be smaller.
+struct GroupShape {
+  uint32_t size[3];
+  uint32_t work_items() const { return size[0] * size[1] * size[2]; }
+  uint32_t waves() const { return (work_items() + lanes - 1) / lanes; }
+  bool operator==(const GroupShape& other) const {
+    return size[0] == other.size[0] && size[1] == other.size[1] && size[2] == other.size[2];
+  }
+};
+
 // What is the same for all waves of a dispatch.
 struct LaunchState {
   LaunchState(const Dispatch& dispatch, uint64_t dispatch_id, uint32_t lds_size);
@@ -48,14 +59,10 @@ struct LaunchState {
   DispatchPacket packet = {};
   QueueDescriptor own_queue = {};
   uint64_t queue;  // address
+  GroupShape whole_group;
+  std::vector<uint32_t> ids;  // the work-items' of a whole group, as they stand in v0
 };
 
-// The work-items of a workgroup: the last ones of a grid may be smaller.
-struct GroupShape {
-  uint32_t size[3];
-  uint32_t work_items() const { return size[0] * size[1] * size[2]; }
-  uint32_t waves() const { return (work_items() + lanes - 1) / lanes; }
-};
 GroupShape shape_of(const LaunchState& launch, const uint32_t id[3]);
 
 // Sets registers, EXEC, MODE and pc. `wave` has been reset and has its workgroup and wave_in_group.

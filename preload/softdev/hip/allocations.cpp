@@ -1,4 +1,6 @@
 // Allocating, freeing and registering memory. Device pointers are host pointers.
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -17,6 +19,24 @@ bool counts_as_device_memory(MemoryKind kind) {
   return kind == MemoryKind::device || kind == MemoryKind::managed;
 }
 
+size_t machine_bytes() {
+  static const size_t bytes =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+// A device's memory is only promised; pinned memory is the machine's own.
+bool has_room(const Runtime& runtime, const DeviceState& state, MemoryKind kind, size_t size) {
+  const bool is_device_memory = counts_as_device_memory(kind);
+  const size_t total = is_device_memory ? state.machine.topology().memory_bytes : machine_bytes();
+  const size_t used = is_device_memory ? state.allocated : runtime.pinned;
+  return size <= total && used <= total - size;
+}
+
+size_t& count_of(Runtime& runtime, MemoryKind kind, int device) {
+  return counts_as_device_memory(kind) ? runtime.device(device).allocated : runtime.pinned;
+}
+
 hipError_t allocate_on(Runtime& runtime, int device, void** pointer, size_t size, MemoryKind kind,
                        unsigned flags) {
   if (pointer == nullptr) {
@@ -27,18 +47,13 @@ hipError_t allocate_on(Runtime& runtime, int device, void** pointer, size_t size
     return hipSuccess;
   }
   DeviceState& state = runtime.device(device);
-  const size_t total = state.machine.topology().memory_bytes;
-  if (counts_as_device_memory(kind) && (size > total || state.allocated > total - size)) {
-    return hipErrorOutOfMemory;
-  }
-  void* memory = runtime.registry.allocate(size, kind, device);
+  void* memory =
+      has_room(runtime, state, kind, size) ? runtime.registry.allocate(size, kind, device) : nullptr;
   if (memory == nullptr) {
     return hipErrorOutOfMemory;
   }
   state.is_active = true;
-  if (counts_as_device_memory(kind)) {
-    state.allocated += size;
-  }
+  count_of(runtime, kind, device) += size;
   runtime.note_by_base[reinterpret_cast<uintptr_t>(memory)].flags = flags;
   *pointer = memory;
   return hipSuccess;
@@ -63,9 +78,9 @@ hipError_t allocate_host(void** pointer, size_t size, unsigned flags) {
 
 void forget(Runtime& runtime, const Allocation& allocation) {
   runtime.registry.release(reinterpret_cast<void*>(allocation.base));
-  runtime.note_by_base.erase(allocation.base);
-  if (counts_as_device_memory(allocation.kind)) {
-    runtime.device(allocation.device).allocated -= allocation.size;
+  const bool is_counted = runtime.note_by_base.erase(allocation.base) != 0;  // managed variables are not
+  if (is_counted) {
+    count_of(runtime, allocation.kind, allocation.device) -= allocation.size;
   }
 }
 

@@ -115,6 +115,7 @@ class Runtime {
   MemoryRegistry registry;
   std::vector<std::unique_ptr<DeviceState>> devices;
   hipError_t start_error = hipSuccess;  // why there are no devices
+  size_t pinned = 0;                    // bytes of kind host_pinned
 
   std::unordered_map<hipStream_t, std::unique_ptr<Stream>> streams;
   std::unordered_map<hipEvent_t, std::unique_ptr<Event>> events;

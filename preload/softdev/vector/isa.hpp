@@ -13,5 +13,10 @@ namespace avx2 {
 Handler handler_of(uint16_t canonical_op);
 }
 #endif
+#if defined(KTRACE_SOFTDEV_HAS_AVX512)
+namespace avx512 {
+Handler handler_of(uint16_t canonical_op);
+}
+#endif
 
 }  // namespace ktrace::softdev

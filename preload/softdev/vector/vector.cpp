@@ -1,9 +1,9 @@
-// Looks instructions up: handlers in the best copy that this processor runs, and mnemonics.
+// Looks instructions up: handlers in the copy that runs, and mnemonics.
 #include "vector/vector.hpp"
 
 #include <array>
 
-#include "core/settings.hpp"
+#include "core/lane_code.hpp"
 #include "vector/isa.hpp"
 #include "vector/opcodes.hpp"
 
@@ -12,18 +12,19 @@ namespace {
 
 using Lookup = Handler (*)(uint16_t);
 
-// KTRACE_SOFT_LANES=baseline runs the portable copy, so that tests can compare both on one machine.
 Lookup choose_lookup() {
-#if defined(KTRACE_SOFTDEV_HAS_AVX2)
-  __builtin_cpu_init();
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                        __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                        __builtin_cpu_supports("f16c");
-  if (has_avx2 && !baseline_lanes_from_environment()) {
-    return avx2::handler_of;
-  }
+  switch (lane_code()) {
+#if defined(KTRACE_SOFTDEV_HAS_AVX512)
+    case LaneCode::avx512:
+      return avx512::handler_of;
 #endif
-  return baseline::handler_of;
+#if defined(KTRACE_SOFTDEV_HAS_AVX2)
+    case LaneCode::avx2:
+      return avx2::handler_of;
+#endif
+    default:
+      return baseline::handler_of;
+  }
 }
 
 Handler find_handler(uint16_t canonical_op) {

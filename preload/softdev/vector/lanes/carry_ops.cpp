@@ -7,7 +7,12 @@
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 namespace {
 
-// `sum` returns the 33-bit result of one lane: value, and carry or borrow in the bits above.
+// The result of one lane; its carry or borrow is the top bit.
+struct Sum {
+  uint32_t value;
+  uint32_t carry;
+};
+
 template <auto sum, bool reads_carry>
 void with_carry(Wave& wave, const Inst& inst) {
   Enable enable;
@@ -17,25 +22,29 @@ void with_carry(Wave& wave, const Inst& inst) {
   if (reads_carry) {
     expand_mask(mask_operand(wave, inst), carry_in);
   }
-  Result<U32> result;
+  Target<U32> target(wave, inst, enable);
+  uint32_t* const to = target.row();
   Row carry_out;
   KTRACE_EACH_LANE(l) {
-    const uint64_t wide = sum(a[l], b[l], carry_in.at[l] & 1u);
-    result.set(l, static_cast<uint32_t>(wide));
-    carry_out.at[l] = static_cast<uint32_t>(wide >> 32);
+    const Sum one = sum(a[l], b[l], carry_in.at[l] & 1u);
+    to[l] = one.value;
+    carry_out.at[l] = one.carry;
   }
   const uint64_t mask = collect_mask(carry_out) & wave.exec() & enable.lanes;
-  result.commit(wave, inst, enable);
+  target.commit(wave, inst, enable);
   wave.set_sgpr64(inst.scalar_dst, mask);
 }
 
-// The upper half is all ones exactly if there is a carry or borrow.
-uint64_t add_carry(uint32_t a, uint32_t b, uint32_t carry) {
-  const uint64_t wide = uint64_t{a} + b + carry;
-  return (wide & 0xffffffffu) | (0 - (wide >> 32)) << 32;
+// Where the top bits of a and b differ, the bit carried into them is the opposite of the result's.
+Sum add_carry(uint32_t a, uint32_t b, uint32_t carry) {
+  const uint32_t value = a + b + carry;
+  return {value, (a & b) | ((a | b) & ~value)};
 }
-uint64_t subtract_borrow(uint32_t a, uint32_t b, uint32_t borrow) { return uint64_t{a} - b - borrow; }
-uint64_t subtract_borrow_reversed(uint32_t a, uint32_t b, uint32_t borrow) {
+Sum subtract_borrow(uint32_t a, uint32_t b, uint32_t borrow) {
+  const uint32_t value = a - b - borrow;
+  return {value, (~a & b) | ((~a | b) & value)};
+}
+Sum subtract_borrow_reversed(uint32_t a, uint32_t b, uint32_t borrow) {
   return subtract_borrow(b, a, borrow);
 }
 
@@ -82,9 +91,8 @@ void conditional_move(Wave& wave, const Inst& inst) {
   const Source<U32> b(wave, inst, 1, enable);
   Row chosen;
   expand_mask(mask_operand(wave, inst), chosen);
-  Result<U32> result;
-  KTRACE_EACH_LANE(l) { result.set(l, (a[l] & ~chosen.at[l]) | (b[l] & chosen.at[l])); }
-  result.commit(wave, inst, enable);
+  for_lanes<U32>(wave, inst, enable,
+                 [&](unsigned l) { return (a[l] & ~chosen.at[l]) | (b[l] & chosen.at[l]); });
 }
 
 constexpr OpHandler carry_ops[] = {

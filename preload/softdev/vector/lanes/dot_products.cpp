@@ -85,10 +85,38 @@ void dot2_half_accumulate(Wave& wave, const Inst& inst) {
   spread.src[2] = static_cast<uint16_t>(code_vgpr + inst.dst);
   spread.op_sel = 0;
   spread.op_sel_hi = 7;
-  if (inst.dpp || inst.sdwa) {
-    fault(wave, inst, "v_dot2c_f32_f16 is not implemented with DPP or SDWA");
-  }
   dot2_half(wave, spread);
+}
+
+// Both halves of a source that DPP may have moved.
+struct HalfPair {
+  HalfPair(Wave& wave, const Inst& inst, unsigned n, Enable& enable) {
+    const Source<U32> source(wave, inst, n, enable);
+    Row halves;
+    KTRACE_EACH_LANE(l) { halves.at[l] = source[l] & 0xffffu; }
+    widen_halves(wave, halves.at, low);
+    KTRACE_EACH_LANE(l) { halves.at[l] = source[l] >> 16; }
+    widen_halves(wave, halves.at, high);
+  }
+  RowF32 low;
+  RowF32 high;
+};
+
+void dot2_half_moved(Wave& wave, const Inst& inst) {
+  if (inst.sdwa || inst.neg || inst.abs) {
+    fault(wave, inst, "v_dot2c_f32_f16 is executed with DPP alone, without modifiers");
+  }
+  const RoundingScope<F32> rounding(wave);
+  Enable enable;
+  const HalfPair a(wave, inst, 0, enable), b(wave, inst, 1, enable);
+  const Source<Old<F32>> c(wave, inst, 2, enable);
+  Result<F32> result;
+  KTRACE_EACH_LANE(l) { result.set(l, dot_real(a.low.at[l], b.low.at[l], a.high.at[l], b.high.at[l], c[l])); }
+  result.commit(wave, inst, enable);
+}
+
+void dot2_half_to_accumulator(Wave& wave, const Inst& inst) {
+  (inst.dpp || inst.sdwa ? dot2_half_moved : dot2_half_accumulate)(wave, inst);
 }
 
 float dot2_bfloat_lane(uint32_t a, uint32_t b, float c) {
@@ -97,7 +125,7 @@ float dot2_bfloat_lane(uint32_t a, uint32_t b, float c) {
 
 constexpr OpHandler dot_products[] = {
     {op::v_dot2_f32_f16, dot2_half},
-    {op::v_dot2c_f32_f16, dot2_half_accumulate},
+    {op::v_dot2c_f32_f16, dot2_half_to_accumulator},
     {op::v_dot2_f32_bf16, run<F32(U32, U32, F32), dot2_bfloat_lane>},
     {op::v_dot2c_f32_bf16, run<F32(U32, U32, Old<F32>), dot2_bfloat_lane>},
     {op::v_dot2_i32_i16, dot<16, true>},

@@ -62,7 +62,22 @@ struct Permutation {
   bool known = true;
   std::array<uint8_t, lanes> from{};  // 0 where no lane is
   uint64_t exists = 0;
+  bool stays_in_rows = true;
+  alignas(64) std::array<uint32_t, row_size> place{};  // in their row, of the lanes of the first one
 };
+
+// Whether all rows are permuted as the first one is.
+bool permutes_rows_alike(const Permutation& moves) {
+  for (unsigned l = 0; l < lanes; ++l) {
+    const bool exists = (moves.exists >> l & 1u) != 0;
+    const unsigned first = l % row_size;
+    if (exists != ((moves.exists >> first & 1u) != 0) ||
+        (exists && moves.from[l] != moves.from[first] + l - first)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 // One permutation per control, worked out when the first DPP instruction runs: reductions execute them by
 // the million.
@@ -76,6 +91,10 @@ const Permutation& permutation(unsigned control) {
         entry.from[l] = static_cast<uint8_t>(from == no_lane ? 0 : from);
         entry.exists |= uint64_t{from != no_lane} << l;
       }
+      entry.stays_in_rows = permutes_rows_alike(entry);
+      for (unsigned l = 0; l < row_size; ++l) {
+        entry.place[l] = entry.from[l] % row_size;
+      }
     }
     return all;
   }();
@@ -84,6 +103,16 @@ const Permutation& permutation(unsigned control) {
 
 // `from` and `to` do not overlap.
 void gather(const Permutation& moves, const uint32_t* from, uint32_t* to) {
+#if defined(__AVX512F__)
+  if (moves.stays_in_rows) {
+    const __m512i place = _mm512_load_si512(moves.place.data());
+    for (unsigned l = 0; l < lanes; l += row_size) {
+      const __m512i row = _mm512_load_si512(from + l);
+      _mm512_store_si512(to + l, _mm512_maskz_permutexvar_epi32(every_lane, place, row));
+    }
+    return;
+  }
+#endif
   for (unsigned l = 0; l < lanes; l += 2) {
     const uint64_t pair = from[moves.from[l]] | uint64_t{from[moves.from[l + 1]]} << 32;
     std::memcpy(to + l, &pair, sizeof pair);  // one store for two lanes

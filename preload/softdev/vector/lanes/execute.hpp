@@ -5,7 +5,7 @@
 // sources before writing anything is what makes overlapping registers right.
 #pragma once
 
-#include "vector/lanes/operand.hpp"
+#include "vector/lanes/results.hpp"
 #include "vector/lanes/rounding.hpp"
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
@@ -78,6 +78,30 @@ inline void for_lanes(Wave& wave, const Inst& inst, Enable enable, Each each) {
   }
 }
 
+// The loop over blocks of lanes where all operands are 64 bits wide. `each` computes the result of one lane.
+template <class R, class Each, class... Sources>
+inline void for_blocks(Wave& wave, const Inst& inst, Enable enable, Each each, const Sources&... sources) {
+  WideTarget<R> target(wave, inst, enable);
+  for (unsigned first = 0; first < lanes; first += block_lanes) {
+    WideWords results;
+    const auto compute = [&](const auto&... blocks) {
+      KTRACE_EACH_OF(block_lanes, k) { results.at[k] = bits_as<uint64_t>(each(blocks[k]...)); }
+    };
+    compute(sources.block(first)...);
+    deinterleave(results, target.low() + first, target.high() + first);
+  }
+  target.commit(wave, inst, enable);
+}
+
+template <class R, auto operation, class... Types>
+inline void compute(Wave& wave, const Inst& inst, Enable enable, const Source<Types>&... sources) {
+  if constexpr (is_two_registers<R> && (gives_blocks<Types> && ...)) {
+    for_blocks<R>(wave, inst, enable, [](auto... values) { return operation(values...); }, sources...);
+  } else {
+    for_lanes<R>(wave, inst, enable, [&](unsigned l) { return operation(sources[l]...); });
+  }
+}
+
 template <class Signature, auto operation>
 struct Run;
 
@@ -87,7 +111,7 @@ struct Run<R(A), operation> {
     Enable enable;
     const RoundingScope<R> rounding(wave);
     const Source<A> a(wave, inst, 0, enable);
-    for_lanes<R>(wave, inst, enable, [&](unsigned l) { return operation(a[l]); });
+    compute<R, operation, A>(wave, inst, enable, a);
   }
 };
 
@@ -98,7 +122,7 @@ struct Run<R(A, B), operation> {
     const RoundingScope<R> rounding(wave);
     const Source<A> a(wave, inst, 0, enable);
     const Source<B> b(wave, inst, 1, enable);
-    for_lanes<R>(wave, inst, enable, [&](unsigned l) { return operation(a[l], b[l]); });
+    compute<R, operation, A, B>(wave, inst, enable, a, b);
   }
 };
 
@@ -110,7 +134,7 @@ struct Run<R(A, B, C), operation> {
     const Source<A> a(wave, inst, 0, enable);
     const Source<B> b(wave, inst, 1, enable);
     const Source<C> c(wave, inst, 2, enable);
-    for_lanes<R>(wave, inst, enable, [&](unsigned l) { return operation(a[l], b[l], c[l]); });
+    compute<R, operation, A, B, C>(wave, inst, enable, a, b, c);
   }
 };
 

@@ -4,10 +4,6 @@
 
 #include "vector/lanes/lanes.hpp"
 
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
-
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 // Numbered like MODE's rounding fields.
@@ -83,7 +79,12 @@ inline uint32_t narrow_bfloat(float value) {
 
 // `in` may hold anything above bit 15.
 inline void widen_half_row(const uint32_t* in, float* out) {
-#if defined(__F16C__) && defined(__AVX2__)
+#if defined(__AVX512F__)
+  for (unsigned l = 0; l < lanes; l += 16) {
+    const __m256i halves = _mm512_maskz_cvtepi32_epi16(every_lane, _mm512_loadu_si512(in + l));
+    _mm512_storeu_ps(out + l, _mm512_maskz_cvtph_ps(every_lane, halves));
+  }
+#elif defined(__F16C__) && defined(__AVX2__)
   const __m256i low_half = _mm256_set1_epi32(0xffff);
   for (unsigned l = 0; l < lanes; l += 16) {
     const __m256i first =
@@ -108,10 +109,17 @@ inline void narrow_half_row(const float* in, uint32_t* out) {
                             : rounding == Rounding::down ? 1
                             : rounding == Rounding::up   ? 2
                                                          : 3;
+#if defined(__AVX512F__)
+  for (unsigned l = 0; l < lanes; l += 16) {
+    const __m256i halves = _mm512_maskz_cvtps_ph(every_lane, _mm512_loadu_ps(in + l), immediate);
+    _mm512_storeu_si512(out + l, _mm512_maskz_cvtepu16_epi32(every_lane, halves));
+  }
+#else
   for (unsigned l = 0; l < lanes; l += 8) {
     const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(in + l), immediate);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + l), _mm256_cvtepu16_epi32(halves));
   }
+#endif
 #else
   for (unsigned l = 0; l < lanes; ++l) {
     out[l] = narrow_half(in[l], rounding);

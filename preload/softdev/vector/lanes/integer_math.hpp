@@ -117,10 +117,10 @@ inline int32_t shift_right_signed(int32_t amount, int32_t a) { return a >> (amou
 inline uint32_t shift_left_16(uint32_t amount, uint32_t a) { return a << (amount & 15u); }
 inline uint32_t shift_right_16(uint32_t amount, uint32_t a) { return a >> (amount & 15u); }
 inline int32_t shift_right_signed_16(int32_t amount, int32_t a) { return a >> (amount & 15); }
-inline uint64_t shift_left_64(uint32_t amount, uint64_t a) { return a << (amount & 63u); }
-inline uint64_t shift_right_64(uint32_t amount, uint64_t a) { return a >> (amount & 63u); }
-inline int64_t shift_right_signed_64(uint32_t amount, int64_t a) { return a >> (amount & 63u); }
-inline uint64_t shift_left_add_64(uint64_t a, uint32_t amount, uint64_t b) {
+inline uint64_t shift_left_64(uint64_t amount, uint64_t a) { return a << (amount & 63u); }
+inline uint64_t shift_right_64(uint64_t amount, uint64_t a) { return a >> (amount & 63u); }
+inline int64_t shift_right_signed_64(uint64_t amount, int64_t a) { return a >> (amount & 63u); }
+inline uint64_t shift_left_add_64(uint64_t a, uint64_t amount, uint64_t b) {
   return (a << (amount & 7u)) + b;
 }
 inline uint32_t shift_left_add(uint32_t a, uint32_t amount, uint32_t b) { return (a << (amount & 31u)) + b; }

@@ -226,10 +226,10 @@ constexpr OpHandler int16_ops[] = {
 
 constexpr OpHandler int64_ops[] = {
     {op::v_mov_b64, run<U64(U64), copy<uint64_t>>},
-    {op::v_lshlrev_b64, run<U64(U32, U64), shift_left_64>},
-    {op::v_lshrrev_b64, run<U64(U32, U64), shift_right_64>},
-    {op::v_ashrrev_i64, run<I64(U32, I64), shift_right_signed_64>},
-    {op::v_lshl_add_u64, run<U64(U64, U32, U64), shift_left_add_64>},
+    {op::v_lshlrev_b64, run<U64(ZeroExtended, U64), shift_left_64>},
+    {op::v_lshrrev_b64, run<U64(ZeroExtended, U64), shift_right_64>},
+    {op::v_ashrrev_i64, run<I64(ZeroExtended, I64), shift_right_signed_64>},
+    {op::v_lshl_add_u64, run<U64(U64, ZeroExtended, U64), shift_left_add_64>},
 };
 
 }  // namespace

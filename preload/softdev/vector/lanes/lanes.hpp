@@ -1,6 +1,6 @@
 // The element types of vector operands and rows of them: one lane is one element, a row is a wave's 64.
 //
-// Everything that touches lanes is compiled once per instruction set of the host (see vector.cmake) and
+// Everything that touches lanes is compiled once per instruction set of the host (see copies.cmake) and
 // lives in a namespace named after it, so that the linker never merges code of two of them.
 #pragma once
 
@@ -9,20 +9,33 @@
 
 #include "core/wave.hpp"
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #ifndef KTRACE_SOFTDEV_ISA
-#error "compile with -DKTRACE_SOFTDEV_ISA=<namespace>, see vector.cmake"
+#error "compile with -DKTRACE_SOFTDEV_ISA=<namespace>, see copies.cmake"
 #endif
 
 // The sources of an instruction and its local result row never overlap: results reach registers only in
 // commit, after the loop.
 #ifdef __clang__
 // Its pragma for this would also let it change the order of additions.
-#define KTRACE_EACH_LANE(l) for (unsigned l = 0; l < lanes; ++l)
+#define KTRACE_EACH_OF(count, l) for (unsigned l = 0; l < (count); ++l)
 #else
-#define KTRACE_EACH_LANE(l) _Pragma("GCC ivdep") for (unsigned l = 0; l < lanes; ++l)
+#define KTRACE_EACH_OF(count, l) _Pragma("GCC ivdep") for (unsigned l = 0; l < (count); ++l)
 #endif
+#define KTRACE_EACH_LANE(l) KTRACE_EACH_OF(lanes, l)
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
+
+#if defined(__AVX512F__)
+constexpr unsigned vector_lanes = 16;
+// For the masked forms of intrinsics: those without read what GCC takes for an uninitialized variable (its
+// bug 105593).
+constexpr __mmask16 every_lane = 0xffff;
+inline __mmask16 mask_of(uint64_t mask, unsigned first) { return static_cast<__mmask16>(mask >> first); }
+#endif
 
 struct alignas(64) Row {
   uint32_t at[lanes];
@@ -68,6 +81,10 @@ struct U64 {
 struct I64 {
   using Lane = int64_t;
 };
+// A register of 32 bits among operands of 64.
+struct ZeroExtended {
+  using Lane = uint64_t;
+};
 struct F64 {
   using Lane = double;
 };
@@ -85,5 +102,24 @@ template <>
 inline constexpr bool is_half_width<I16> = true;
 template <>
 inline constexpr bool is_half_width<F16> = true;
+
+// Results of one register whose bits need no conversion.
+template <class Type>
+constexpr bool is_one_register = false;
+template <>
+inline constexpr bool is_one_register<U32> = true;
+template <>
+inline constexpr bool is_one_register<I32> = true;
+template <>
+inline constexpr bool is_one_register<F32> = true;
+
+template <class Type>
+constexpr bool is_two_registers = false;
+template <>
+inline constexpr bool is_two_registers<U64> = true;
+template <>
+inline constexpr bool is_two_registers<I64> = true;
+template <>
+inline constexpr bool is_two_registers<F64> = true;
 
 }  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

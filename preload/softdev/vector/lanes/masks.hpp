@@ -3,25 +3,31 @@
 
 #include "vector/lanes/lanes.hpp"
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 inline void expand_mask(uint64_t mask, Row& row) {
+#if defined(__AVX512F__)
+  for (unsigned l = 0; l < lanes; l += vector_lanes) {
+    _mm512_store_si512(row.at + l, _mm512_movm_epi32(mask_of(mask, l)));
+  }
+#else
   const uint32_t half[2] = {static_cast<uint32_t>(mask), static_cast<uint32_t>(mask >> 32)};
   for (unsigned h = 0; h < 2; ++h) {
     for (unsigned l = 0; l < 32; ++l) {
       row.at[h * 32 + l] = 0u - (half[h] >> l & 1u);
     }
   }
+#endif
 }
 
 // The top bit of every lane.
 inline uint64_t collect_mask(const Row& row) {
   uint64_t mask = 0;
-#if defined(__AVX2__)
+#if defined(__AVX512F__)
+  for (unsigned l = 0; l < lanes; l += vector_lanes) {
+    mask |= uint64_t{_mm512_movepi32_mask(_mm512_load_si512(row.at + l))} << l;
+  }
+#elif defined(__AVX2__)
   for (unsigned l = 0; l < lanes; l += 8) {
     const __m256 eight = _mm256_castsi256_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(row.at + l)));
     mask |= uint64_t{static_cast<uint32_t>(_mm256_movemask_ps(eight))} << l;
@@ -37,6 +43,21 @@ inline uint64_t collect_mask(const Row& row) {
   }
 #endif
   return mask;
+}
+
+// The lanes of the mask. Whole vectors are stored: what reads the register next need not wait for parts of
+// it.
+inline void blend(const Row& row, uint64_t mask, uint32_t* to) {
+#if defined(__AVX512F__)
+  for (unsigned l = 0; l < lanes; l += vector_lanes) {
+    const __m512i old = _mm512_load_si512(to + l);
+    _mm512_store_si512(to + l, _mm512_mask_loadu_epi32(old, mask_of(mask, l), row.at + l));
+  }
+#else
+  Row expanded;
+  expand_mask(mask, expanded);
+  KTRACE_EACH_LANE(l) { to[l] = (to[l] & ~expanded.at[l]) | (row.at[l] & expanded.at[l]); }
+#endif
 }
 
 inline uint32_t as_mask(bool condition) { return 0u - static_cast<uint32_t>(condition); }

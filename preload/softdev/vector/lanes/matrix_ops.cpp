@@ -258,9 +258,10 @@ void multiply_planes(const Inst& inst, const Plane<Value>* a, const Plane<Value>
       a_at[k] = a[k % S::per_lane].at + group_start + a_block % S::blocks * S::size;
       b_at[k] = b[k % S::per_lane].at + group_start + block * S::size;
     }
-    for (unsigned row = 0; row < S::size; row += row_tile) {
-      Value* rows[row_tile];
-      for (unsigned r = 0; r < row_tile; ++r) {
+    constexpr unsigned tile = row_tile<S::size>;
+    for (unsigned row = 0; row < S::size; row += tile) {
+      Value* rows[tile];
+      for (unsigned r = 0; r < tile; ++r) {
         rows[r] = result.row(block, row + r);
       }
       if constexpr (S::size >= 16) {

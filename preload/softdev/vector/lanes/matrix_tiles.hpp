@@ -6,14 +6,16 @@
 
 #include "vector/lanes/lanes.hpp"
 
-#if defined(__AVX2__) && defined(__FMA__)
-#include <immintrin.h>
-#endif
-
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 // Rows that are computed together, so that their sums stay in the host's registers.
+#if defined(__AVX512F__)
+template <unsigned columns>
+constexpr unsigned row_tile = columns >= 16 ? 8 : 4;
+#else
+template <unsigned columns>
 constexpr unsigned row_tile = 4;
+#endif
 
 inline float multiply_into(float a, float b, float sum) { return std::fma(a, b, sum); }
 inline double multiply_into(double a, double b, double sum) { return std::fma(a, b, sum); }
@@ -24,25 +26,51 @@ inline int32_t multiply_into(int32_t a, int32_t b, int32_t sum) {
 // For row_tile rows.
 template <unsigned columns, unsigned depth, class Value>
 void accumulate(const Value* const* a, const Value* const* b, unsigned first_row, Value* const* rows) {
-  Value sums[row_tile][columns];
-  for (unsigned r = 0; r < row_tile; ++r) {
+  constexpr unsigned tile = row_tile<columns>;
+  Value sums[tile][columns];
+  for (unsigned r = 0; r < tile; ++r) {
     std::memcpy(sums[r], rows[r], sizeof sums[r]);
   }
   for (unsigned k = 0; k < depth; ++k) {
-    for (unsigned r = 0; r < row_tile; ++r) {
+    for (unsigned r = 0; r < tile; ++r) {
       const Value factor = a[k][first_row + r];
       for (unsigned c = 0; c < columns; ++c) {
         sums[r][c] = multiply_into(factor, b[k][c], sums[r][c]);
       }
     }
   }
-  for (unsigned r = 0; r < row_tile; ++r) {
+  for (unsigned r = 0; r < tile; ++r) {
     std::memcpy(rows[r], sums[r], sizeof sums[r]);
   }
 }
 
 #if defined(__AVX2__) && defined(__FMA__)
 // The host's vectors of an element type.
+#if defined(__AVX512F__)
+struct VectorF32 {
+  using Vector = __m512;
+  static Vector load(const float* from) { return _mm512_loadu_ps(from); }
+  static Vector broadcast(const float* from) { return _mm512_set1_ps(*from); }
+  static void store(float* to, Vector value) { _mm512_storeu_ps(to, value); }
+  static Vector multiply_into(Vector a, Vector b, Vector sum) { return _mm512_fmadd_ps(a, b, sum); }
+};
+struct VectorF64 {
+  using Vector = __m512d;
+  static Vector load(const double* from) { return _mm512_loadu_pd(from); }
+  static Vector broadcast(const double* from) { return _mm512_set1_pd(*from); }
+  static void store(double* to, Vector value) { _mm512_storeu_pd(to, value); }
+  static Vector multiply_into(Vector a, Vector b, Vector sum) { return _mm512_fmadd_pd(a, b, sum); }
+};
+struct VectorI32 {
+  using Vector = __m512i;
+  static Vector load(const int32_t* from) { return _mm512_loadu_si512(from); }
+  static Vector broadcast(const int32_t* from) { return _mm512_set1_epi32(*from); }
+  static void store(int32_t* to, Vector value) { _mm512_storeu_si512(to, value); }
+  static Vector multiply_into(Vector a, Vector b, Vector sum) {
+    return _mm512_add_epi32(_mm512_mullo_epi32(a, b), sum);
+  }
+};
+#else
 struct VectorF32 {
   using Vector = __m256;
   static Vector load(const float* from) { return _mm256_loadu_ps(from); }
@@ -69,29 +97,39 @@ struct VectorI32 {
   }
 };
 
-// row_tile rows by two vectors: 8 of the 16 vector registers hold sums.
+#endif
+
+// row_tile rows by two vectors, or by one that is a whole row: half of the vector registers hold sums, at
+// most.
 template <class V, unsigned columns, unsigned depth, class Value>
 void accumulate_tiles(const Value* const* a, const Value* const* b, unsigned first_row, Value* const* rows) {
   using Vector = typename V::Vector;
   constexpr unsigned width = sizeof(Vector) / sizeof(Value);
-  for (unsigned column = 0; column < columns; column += 2 * width) {
-    Vector total[row_tile][2];
-    for (unsigned r = 0; r < row_tile; ++r) {
-      total[r][0] = V::load(rows[r] + column);
-      total[r][1] = V::load(rows[r] + column + width);
-    }
-    for (unsigned k = 0; k < depth; ++k) {
-      const Vector left = V::load(b[k] + column);
-      const Vector right = V::load(b[k] + column + width);
-      for (unsigned r = 0; r < row_tile; ++r) {
-        const Vector factor = V::broadcast(a[k] + first_row + r);
-        total[r][0] = V::multiply_into(factor, left, total[r][0]);
-        total[r][1] = V::multiply_into(factor, right, total[r][1]);
+  constexpr unsigned across = columns > width ? 2 : 1;
+  constexpr unsigned tile = row_tile<columns>;
+  for (unsigned column = 0; column < columns; column += across * width) {
+    Vector total[tile][across];
+    for (unsigned r = 0; r < tile; ++r) {
+      for (unsigned n = 0; n < across; ++n) {
+        total[r][n] = V::load(rows[r] + column + n * width);
       }
     }
-    for (unsigned r = 0; r < row_tile; ++r) {
-      V::store(rows[r] + column, total[r][0]);
-      V::store(rows[r] + column + width, total[r][1]);
+    for (unsigned k = 0; k < depth; ++k) {
+      Vector right[across];
+      for (unsigned n = 0; n < across; ++n) {
+        right[n] = V::load(b[k] + column + n * width);
+      }
+      for (unsigned r = 0; r < tile; ++r) {
+        const Vector factor = V::broadcast(a[k] + first_row + r);
+        for (unsigned n = 0; n < across; ++n) {
+          total[r][n] = V::multiply_into(factor, right[n], total[r][n]);
+        }
+      }
+    }
+    for (unsigned r = 0; r < tile; ++r) {
+      for (unsigned n = 0; n < across; ++n) {
+        V::store(rows[r] + column + n * width, total[r][n]);
+      }
     }
   }
 }

@@ -1,12 +1,13 @@
-// Reading source operands into rows, and writing result rows to registers: here the modifiers of an
-// instruction (neg, abs, op_sel, omod, clamp, SDWA, DPP) and MODE's denormal bits take effect.
+// Reading source operands into rows: here the modifiers of sources (neg, abs, op_sel, SDWA, DPP) and MODE's
+// denormal bits take effect.
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 
 #include "vector/lanes/half.hpp"
 #include "vector/lanes/lanes.hpp"
+#include "vector/lanes/masks.hpp"
+#include "vector/lanes/wide_block.hpp"
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
@@ -24,8 +25,9 @@ template <>
 inline constexpr SourceKind source_kind<F32> = SourceKind::real32;
 
 // No modifier touches a VGPR source: it can be read where it is.
-inline bool reads_plainly(const Wave& wave, const Inst& inst, SourceKind kind) {
-  const unsigned modifiers = unsigned{inst.neg} | inst.abs | inst.sdwa | inst.dpp |
+inline bool reads_plainly(const Wave& wave, const Inst& inst, unsigned n, SourceKind kind) {
+  const unsigned selected = n < 2 ? unsigned{inst.src_sel[n]} ^ sdwa_dword : 0u;
+  const unsigned modifiers = unsigned{inst.neg} | inst.abs | inst.dpp | selected |
                              (kind == SourceKind::half ? inst.op_sel & 7u : 0u);
   const bool flushes = kind == SourceKind::real32 && (wave.mode & 0x10u) == 0;
   return modifiers == 0 && !flushes;
@@ -64,13 +66,13 @@ const uint32_t* fetch_modified(Wave& wave, const Inst& inst, unsigned n, SourceK
 inline const uint32_t* fetch(Wave& wave, const Inst& inst, unsigned n, SourceKind kind, Row& scratch,
                              Enable& enable) {
   const unsigned code = inst.src[n];
-  if (__builtin_expect(code >= code_vgpr && reads_plainly(wave, inst, kind), 1)) {
+  if (__builtin_expect(code >= code_vgpr && reads_plainly(wave, inst, n, kind), 1)) {
     return wave.vgpr(code - code_vgpr);
   }
   constexpr unsigned inline_zero = 128, inline_end = 249;
   const bool is_scalar = code < 128 || (code == code_literal && kind != SourceKind::half) ||
                          (code >= inline_zero && code < inline_end && kind != SourceKind::half);
-  if (is_scalar && reads_plainly(wave, inst, kind)) {
+  if (is_scalar && reads_plainly(wave, inst, n, kind)) {
     const uint32_t value = code < 128 ? wave.sgpr[code] : read_scalar(wave, inst, code);
     KTRACE_EACH_LANE(l) { scratch.at[l] = value; }
     return scratch.at;
@@ -87,6 +89,7 @@ class Source {
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
   typename Type::Lane operator[](unsigned l) const { return bits_as<typename Type::Lane>(m_row[l]); }
+  const uint32_t* row() const { return m_row; }
 
  private:
   Row m_scratch;
@@ -120,8 +123,28 @@ struct WordRows {
   const uint32_t* low;
   const uint32_t* high;
 };
-WordRows fetch_words(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row& low, Row& high,
-                     Enable& enable);
+// Doubles in which denormals are zeros: rows of the two that are given.
+WordRows flushed_words(WordRows rows, Row& low, Row& high);
+// The general case.
+WordRows fetch_modified_words(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row& low, Row& high,
+                              Enable& enable);
+
+inline WordRows fetch_words(Wave& wave, const Inst& inst, unsigned n, OperandType type, Row& low, Row& high,
+                            Enable& enable) {
+  const unsigned code = inst.src[n];
+  const bool flushes = type == OperandType::real && flushes_half_inputs(wave);
+  const bool is_plain = (unsigned{inst.neg} | inst.abs | inst.dpp) == 0 && !flushes;
+  if (__builtin_expect(code >= code_vgpr && is_plain, 1)) {
+    return {wave.vgpr(code - code_vgpr), wave.vgpr(code - code_vgpr + 1u)};
+  }
+  if (code < code_exec && is_plain) {
+    const uint32_t words[] = {wave.sgpr[code], wave.sgpr[code + 1]};
+    KTRACE_EACH_LANE(l) { low.at[l] = words[0]; }
+    KTRACE_EACH_LANE(l) { high.at[l] = words[1]; }
+    return {low.at, high.at};
+  }
+  return fetch_modified_words(wave, inst, n, type, low, high, enable);
+}
 
 template <class Type, OperandType operand_type>
 class WideSource {
@@ -132,6 +155,11 @@ class WideSource {
   WideSource& operator=(const WideSource&) = delete;
   typename Type::Lane operator[](unsigned l) const {
     return bits_as<typename Type::Lane>(m_rows.low[l] | uint64_t{m_rows.high[l]} << 32);
+  }
+  WideBlock<typename Type::Lane> block(unsigned first) const {
+    WideBlock<typename Type::Lane> values;
+    interleave(m_rows.low + first, m_rows.high + first, values);
+    return values;
   }
 
  private:
@@ -150,6 +178,25 @@ class Source<I64> : public WideSource<I64, OperandType::integer> {
 template <>
 class Source<F64> : public WideSource<F64, OperandType::real> {
   using WideSource::WideSource;
+};
+
+template <>
+class Source<ZeroExtended> {
+ public:
+  Source(Wave& wave, const Inst& inst, unsigned n, Enable& enable)
+      : m_row(fetch(wave, inst, n, SourceKind::bits32, m_scratch, enable)) {}
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  WideBlock<uint64_t> block(unsigned first) const {
+    constexpr uint32_t zeros[block_lanes] = {};
+    WideBlock<uint64_t> values;
+    interleave(m_row + first, zeros, values);
+    return values;
+  }
+
+ private:
+  Row m_scratch;
+  const uint32_t* m_row;
 };
 
 template <class Type>
@@ -193,197 +240,32 @@ class Source<Old<F16>> {
 template <>
 class Source<Old<F64>> {
  public:
-  Source(Wave& wave, const Inst& inst, unsigned, Enable&) {
-    const uint32_t* low = wave.vgpr(inst.dst);
-    const uint32_t* high = wave.vgpr(inst.dst + 1u);
-    KTRACE_EACH_LANE(l) { m_row.at[l] = low[l] | uint64_t{high[l]} << 32; }
+  Source(Wave& wave, const Inst& inst, unsigned, Enable&)
+      : m_rows{wave.vgpr(inst.dst), wave.vgpr(inst.dst + 1u)} {
     if (__builtin_expect(flushes_half_inputs(wave), 0)) {
-      flush_doubles(m_row);
+      m_rows = flushed_words(m_rows, m_low, m_high);
     }
   }
-  double operator[](unsigned l) const { return bits_as<double>(m_row.at[l]); }
-
- private:
-  Row64 m_row;
-};
-
-// ---- results
-
-// Writes a row under EXEC and `enable`.
-void commit_masked(Wave& wave, unsigned reg, const Row& row, uint64_t lane_mask);
-void commit_sdwa(Wave& wave, const Inst& inst, const Row& row, uint64_t lane_mask);
-
-inline void commit(Wave& wave, unsigned reg, const Row& row, Enable enable) {
-  uint32_t* to = wave.vgpr(reg);
-  const uint64_t exec = wave.exec();
-  if (__builtin_expect((exec & enable.lanes) == ~uint64_t{0}, 1)) {
-    std::memcpy(to, row.at, sizeof row.at);
-  } else if ((exec & ~enable.lanes) == 0) {
-    const uint32_t* mask = wave.mask();
-    KTRACE_EACH_LANE(l) { to[l] = (to[l] & ~mask[l]) | (row.at[l] & mask[l]); }
-  } else {
-    commit_masked(wave, reg, row, exec & enable.lanes);
-  }
-}
-
-// The result of an instruction with one 32-bit destination.
-inline void commit_result(Wave& wave, const Inst& inst, const Row& row, Enable enable) {
-  if (__builtin_expect(inst.sdwa, 0)) {
-    commit_sdwa(wave, inst, row, wave.exec() & enable.lanes);
-  } else {
-    commit(wave, inst.dst, row, enable);
-  }
-}
-
-// A 16-bit result zeroes the other half, except that op_sel[3] writes the high half and keeps the low one.
-void commit_half(Wave& wave, const Inst& inst, Row& row, Enable enable);
-
-// Output modifiers and flushing of a float result, in place.
-void finish_f32(const Wave& wave, const Inst& inst, Row& row);
-void finish_f16(const Wave& wave, const Inst& inst, RowF32& row);
-void finish_f64(const Wave& wave, const Inst& inst, Row64& row);
-
-inline bool finishes_plainly_f32(const Wave& wave, const Inst& inst) {
-  return inst.omod == 0 && !inst.clamp && (wave.mode & 0x20u) != 0;
-}
-
-inline bool finishes_plainly_f64(const Wave& wave, const Inst& inst) {
-  return inst.omod == 0 && !inst.clamp && !flushes_half_outputs(wave);
-}
-
-// Results of one register whose bits need no conversion.
-template <class Type>
-constexpr bool is_one_register = false;
-template <>
-inline constexpr bool is_one_register<U32> = true;
-template <>
-inline constexpr bool is_one_register<I32> = true;
-template <>
-inline constexpr bool is_one_register<F32> = true;
-
-template <class Type>
-constexpr bool is_two_registers = false;
-template <>
-inline constexpr bool is_two_registers<U64> = true;
-template <>
-inline constexpr bool is_two_registers<I64> = true;
-template <>
-inline constexpr bool is_two_registers<F64> = true;
-
-template <class Type>
-inline uint32_t bits_of(typename Type::Lane value) {
-  return bits_as<uint32_t>(value);
-}
-
-// Every lane is written, and nothing changes the bits.
-template <class Type>
-inline bool writes_plainly(const Wave& wave, const Inst& inst, Enable enable) {
-  const bool finishes_plainly = std::is_same_v<Type, F32>   ? finishes_plainly_f32(wave, inst)
-                                : std::is_same_v<Type, F64> ? finishes_plainly_f64(wave, inst)
-                                                            : true;
-  return (wave.exec() & enable.lanes) == ~uint64_t{0} && !inst.sdwa && finishes_plainly;
-}
-
-// Finishes and writes bits that an instruction has computed.
-template <class Type>
-inline void commit_bits(Wave& wave, const Inst& inst, Row& row, Enable enable) {
-  if constexpr (source_kind<Type> == SourceKind::real32) {
-    if (!finishes_plainly_f32(wave, inst)) {
-      finish_f32(wave, inst, row);
-    }
-  }
-  commit_result(wave, inst, row, enable);
-}
-
-template <class Type>
-class Result {
- public:
-  void set(unsigned l, typename Type::Lane value) { m_row.at[l] = bits_as<uint32_t>(value); }
-  void commit(Wave& wave, const Inst& inst, Enable enable) { commit_result(wave, inst, m_row, enable); }
-
- private:
-  Row m_row;
-};
-
-template <>
-class Result<F32> {
- public:
-  void set(unsigned l, float value) { m_row.at[l] = bits_as<uint32_t>(value); }
-  void commit(Wave& wave, const Inst& inst, Enable enable) {
-    if (__builtin_expect(!finishes_plainly_f32(wave, inst), 0)) {
-      finish_f32(wave, inst, m_row);
-    }
-    commit_result(wave, inst, m_row, enable);
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  WideBlock<double> block(unsigned first) const {
+    WideBlock<double> values;
+    interleave(m_rows.low + first, m_rows.high + first, values);
+    return values;
   }
 
  private:
-  Row m_row;
-};
-
-template <class Type>
-class HalfResult {
- public:
-  void set(unsigned l, typename Type::Lane value) { m_row.at[l] = static_cast<uint32_t>(value) & 0xffffu; }
-  void commit(Wave& wave, const Inst& inst, Enable enable) { commit_half(wave, inst, m_row, enable); }
-
- private:
-  Row m_row;
-};
-template <>
-class Result<U16> : public HalfResult<U16> {};
-template <>
-class Result<I16> : public HalfResult<I16> {};
-
-template <>
-class Result<F16> {
- public:
-  void set(unsigned l, float value) { m_values.at[l] = value; }
-  void commit(Wave& wave, const Inst& inst, Enable enable) {
-    finish_f16(wave, inst, m_values);
-    Row row;
-    narrow_halves(wave, m_values, row);
-    commit_half(wave, inst, row, enable);
-  }
-
- private:
-  RowF32 m_values;
-};
-
-template <class Type>
-class WideResult {
- public:
-  void set(unsigned l, typename Type::Lane value) {
-    const uint64_t bits = bits_as<uint64_t>(value);
-    m_low.at[l] = static_cast<uint32_t>(bits);
-    m_high.at[l] = static_cast<uint32_t>(bits >> 32);
-  }
-  uint32_t* low() { return m_low.at; }
-  uint32_t* high() { return m_high.at; }
-  void commit(Wave& wave, const Inst& inst, Enable enable) {
-    softdev::KTRACE_SOFTDEV_ISA::commit(wave, inst.dst, m_low, enable);
-    softdev::KTRACE_SOFTDEV_ISA::commit(wave, inst.dst + 1u, m_high, enable);
-  }
-
- protected:
   Row m_low;
   Row m_high;
+  WordRows m_rows;
 };
+
+// Operands that can be read in blocks of 64-bit values.
+template <class Type>
+constexpr bool gives_blocks = is_two_registers<Type>;
 template <>
-class Result<U64> : public WideResult<U64> {};
+inline constexpr bool gives_blocks<ZeroExtended> = true;
 template <>
-class Result<I64> : public WideResult<I64> {};
-template <>
-class Result<F64> : public WideResult<F64> {
- public:
-  void commit(Wave& wave, const Inst& inst, Enable enable) {
-    if (__builtin_expect(!finishes_plainly_f64(wave, inst), 0)) {
-      Row64 row;
-      KTRACE_EACH_LANE(l) { row.at[l] = m_low.at[l] | uint64_t{m_high.at[l]} << 32; }
-      finish_f64(wave, inst, row);
-      KTRACE_EACH_LANE(l) { set(l, bits_as<double>(row.at[l])); }
-    }
-    WideResult<F64>::commit(wave, inst, enable);
-  }
-};
+inline constexpr bool gives_blocks<Old<F64>> = true;
 
 }  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -71,7 +71,7 @@ constexpr Handler packed_3 = packed<Type, compute_half_3<Type, operation>>;
 // VOP2, unlike its VOP3P relatives: the halves are fixed and the destination is the addend.
 void packed_accumulate(Wave& wave, const Inst& inst) {
   if (inst.dpp || inst.sdwa) {
-    fault(wave, inst, "v_pk_fmac_f16 is not implemented with DPP or SDWA");
+    fault(wave, inst, "v_pk_fmac_f16 has no form with DPP or SDWA");
   }
   Inst spread = inst;
   spread.src[2] = static_cast<uint16_t>(code_vgpr + inst.dst);
@@ -183,30 +183,57 @@ class WordSource {
   const uint32_t* m_at;
 };
 
-template <auto operation, bool three>
-void compute_word(Wave& wave, const Inst& inst, Half half, Row& row) {
-  const WordSource a(wave, inst, 0, half);
-  const WordSource b(wave, inst, 1, half);
-  if constexpr (three) {
-    const WordSource c(wave, inst, 2, half);
-    KTRACE_EACH_LANE(l) { row.at[l] = bits_as<uint32_t>(operation(a[l], b[l], c[l])); }
-  } else {
-    KTRACE_EACH_LANE(l) { row.at[l] = bits_as<uint32_t>(operation(a[l], b[l])); }
+struct WordPair {
+  WordPair(Wave& wave, const Inst& inst, unsigned n)
+      : low(wave, inst, n, Half::low), high(wave, inst, n, Half::high) {}
+  const WordSource low;
+  const WordSource high;
+};
+
+// Both registers' results of a lane are computed before either is written: each may be a source of the other.
+template <class Compute>
+void write_pair(Wave& wave, const Inst& inst, Compute compute) {
+  const bool direct = writes_plainly<F32>(wave, inst, Enable{});
+  Row rows[2];
+  uint32_t* const low = direct ? wave.vgpr(inst.dst) : rows[0].at;
+  uint32_t* const high = direct ? wave.vgpr(inst.dst + 1u) : rows[1].at;
+  KTRACE_EACH_LANE(l) {
+    const auto [first, second] = compute(l);
+    low[l] = bits_as<uint32_t>(first);
+    high[l] = bits_as<uint32_t>(second);
   }
-  if (!finishes_plainly_f32(wave, inst)) {
-    finish_f32(wave, inst, row);
+  if (__builtin_expect(!direct, 0)) {
+    commit_bits<F32>(wave, inst, rows[0], Enable{});
+    Inst above = inst;
+    ++above.dst;
+    commit_bits<F32>(wave, above, rows[1], Enable{});
   }
 }
 
-template <auto operation, bool three>
-void packed_f32(Wave& wave, const Inst& inst) {
+struct PairOfF32 {
+  float low;
+  float high;
+};
+
+template <auto operation>
+void packed_f32_2(Wave& wave, const Inst& inst) {
   const RoundingScope<F32> rounding(wave);
-  Row low;
-  Row high;
-  compute_word<operation, three>(wave, inst, Half::low, low);
-  compute_word<operation, three>(wave, inst, Half::high, high);
-  commit(wave, inst.dst, low, Enable{});
-  commit(wave, inst.dst + 1u, high, Enable{});
+  const WordPair a(wave, inst, 0);
+  const WordPair b(wave, inst, 1);
+  write_pair(wave, inst, [&](unsigned l) {
+    return PairOfF32{operation(a.low[l], b.low[l]), operation(a.high[l], b.high[l])};
+  });
+}
+
+template <auto operation>
+void packed_f32_3(Wave& wave, const Inst& inst) {
+  const RoundingScope<F32> rounding(wave);
+  const WordPair a(wave, inst, 0);
+  const WordPair b(wave, inst, 1);
+  const WordPair c(wave, inst, 2);
+  write_pair(wave, inst, [&](unsigned l) {
+    return PairOfF32{operation(a.low[l], b.low[l], c.low[l]), operation(a.high[l], b.high[l], c.high[l])};
+  });
 }
 
 // The low result comes from the first source, the high one from the second.
@@ -245,9 +272,9 @@ constexpr OpHandler packed_ops[] = {
     {op::v_fma_mix_f32, mixed_fma_f32},
     {op::v_fma_mixlo_f16, mixed_fma_f16<Half::low>},
     {op::v_fma_mixhi_f16, mixed_fma_f16<Half::high>},
-    {op::v_pk_fma_f32, packed_f32<fused_multiply_add<float>, true>},
-    {op::v_pk_mul_f32, packed_f32<multiply<float>, false>},
-    {op::v_pk_add_f32, packed_f32<add<float>, false>},
+    {op::v_pk_fma_f32, packed_f32_3<fused_multiply_add<float>>},
+    {op::v_pk_mul_f32, packed_f32_2<multiply<float>>},
+    {op::v_pk_add_f32, packed_f32_2<add<float>>},
     {op::v_pk_mov_b32, packed_move},
 };
 

@@ -1,12 +1,9 @@
-// The rarer LDS instructions: exchanges of two values, the conditional exchange, and the transposing read of
-// 6-bit elements.
+// The rarer LDS instructions: exchanges of two values, the conditional exchange, and what is addressed by M0.
 #include <cstring>
 
-#include "core/dispatch.hpp"
-#include "core/lane_memory.hpp"
-#include "core/lds_memory.hpp"
+#include "memory/lanes/lds.hpp"
 
-namespace ktrace::softdev {
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 namespace {
 
@@ -33,7 +30,7 @@ void exchange_two(Wave& wave, const Inst& inst) {
   const Rows addresses(wave, inst.vaddr, 1);
   const Rows first(wave, inst.vdata, dwords);
   const Rows second(wave, inst.vdata2, dwords);
-  const auto offsets = static_cast<uint32_t>(inst.imm);
+  const auto offsets = lds_offset(inst);
   for_each_lane(wave.exec(), [&](unsigned lane) {
     const uint32_t base = addresses.at[0][lane];
     uint8_t* one = lds_memory(wave, inst, base + (offsets & 255) * unit, dwords * 4, lane);
@@ -41,7 +38,7 @@ void exchange_two(Wave& wave, const Inst& inst) {
     set_lane_value(wave.vgpr(inst.dst), lane, dwords, exchanged<dwords>(one, first, lane));
     set_lane_value(wave.vgpr(inst.dst + dwords), lane, dwords, exchanged<dwords>(two, second, lane));
   });
-  finish_lds(wave, {addresses.at[0], dwords, 2, true});
+  finish_lds(wave, wave.exec() ? 2 * lds_conflicts(wave, {addresses.at[0], dwords, true}) : 0);
 }
 
 // Each of two neighbouring dwords is written, without its top bit, if the data's top bit is set.
@@ -50,7 +47,7 @@ void exchange_conditionally(Wave& wave, const Inst& inst) {
   const Rows addresses(wave, inst.vaddr, 1);
   const Rows data(wave, inst.vdata, 2);
   for_each_lane(wave.exec(), [&](unsigned lane) {
-    const uint32_t base = (addresses.at[0][lane] + static_cast<uint32_t>(inst.imm)) & 0xfff8u;
+    const uint32_t base = (addresses.at[0][lane] + lds_offset(inst)) & 0xfff8u;
     uint8_t* memory = lds_memory(wave, inst, base, 8, lane);
     for (unsigned k = 0; k < 2; ++k) {
       std::memcpy(&wave.vgpr(inst.dst + k)[lane], memory + 4 * k, 4);
@@ -60,33 +57,40 @@ void exchange_conditionally(Wave& wave, const Inst& inst) {
       }
     }
   });
-  finish_lds(wave, {addresses.at[0], 2, 1, true});
+  finish_lds(wave, wave.exec() ? lds_conflicts(wave, {addresses.at[0], 2, true}) : 0);
 }
 
-// In each group of 16 lanes, every lane reads 16 elements of 6 bits, and gets one of each lane.
-void read_transposed_6(Wave& wave, const Inst& inst) {
-  constexpr unsigned group = 16, width = 6, bytes = 12;
-  const Rows addresses(wave, inst.vaddr, 1);
-  uint8_t read[lanes][bytes + 4] = {};
+// Addressed by M0 and the lane's number.
+void read_add_thread(Wave& wave, const Inst& inst) {
+  uint32_t* rows = wave.vgpr(inst.dst);
   for_each_lane(wave.exec(), [&](unsigned lane) {
-    const uint32_t address = addresses.at[0][lane] + static_cast<uint32_t>(inst.imm);
-    std::memcpy(read[lane], lds_memory(wave, inst, address, bytes, lane), bytes);
+    const uint32_t base = (wave.sgpr[code_m0] & 0xffff) + lane * 4;
+    std::memcpy(&rows[lane], lds_memory(wave, inst, base + lds_offset(inst), 4, lane), 4);
   });
+  finish_lds(wave);
+}
+
+void write_add_thread(Wave& wave, const Inst& inst) {
+  const uint32_t* rows = wave.vgpr(inst.vdata);
   for_each_lane(wave.exec(), [&](unsigned lane) {
-    uint8_t result[bytes + 4] = {};
-    for (unsigned k = 0; k < group; ++k) {
-      const unsigned from = lane % group * width, to = k * width;
-      uint16_t bits = 0, target = 0;
-      std::memcpy(&bits, read[lane / group * group + k] + from / 8, 2);
-      std::memcpy(&target, result + to / 8, 2);
-      target = static_cast<uint16_t>(target | (bits >> (from % 8) & 63u) << (to % 8));
-      std::memcpy(result + to / 8, &target, 2);
-    }
-    for (unsigned k = 0; k < bytes / 4; ++k) {
-      std::memcpy(&wave.vgpr(inst.dst + k)[lane], result + 4 * k, 4);
-    }
+    const uint32_t base = (wave.sgpr[code_m0] & 0xffff) + lane * 4;
+    std::memcpy(lds_memory(wave, inst, base + lds_offset(inst), 4, lane), &rows[lane], 4);
   });
-  finish_lds(wave, {addresses.at[0], bytes / 4});
+  finish_lds(wave);
+}
+
+// ds_append, ds_consume: one counter for the wave, addressed by M0, moved by the number of active lanes.
+template <int direction>
+void append(Wave& wave, const Inst& inst) {
+  uint8_t* memory = lds_memory(wave, inst, (wave.sgpr[code_m0] & 0xffff) + lds_offset(inst), 4, 0);
+  uint32_t old;
+  std::memcpy(&old, memory, sizeof old);
+  const auto active = static_cast<uint32_t>(__builtin_popcountll(wave.exec()));
+  const uint32_t next = direction > 0 ? old + active : old - active;
+  std::memcpy(memory, &next, sizeof next);
+  uint32_t* rows = wave.vgpr(inst.dst);
+  for_each_lane(wave.exec(), [&](unsigned lane) { rows[lane] = old; });
+  finish_lds(wave);
 }
 
 }  // namespace
@@ -103,11 +107,17 @@ Handler lds_exchange_handler(uint16_t op) {
       return exchange_two<2, 512>;
     case 126:
       return exchange_conditionally;
-    case 225:
-      return read_transposed_6;
+    case 29:
+      return write_add_thread;
+    case 182:
+      return read_add_thread;
+    case 189:
+      return append<-1>;
+    case 190:
+      return append<1>;
     default:
       return nullptr;
   }
 }
 
-}  // namespace ktrace::softdev
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

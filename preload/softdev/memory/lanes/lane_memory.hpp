@@ -1,32 +1,18 @@
-// Moving one lane's data between VGPRs and memory, shared by FLAT, MUBUF and DS.
+// Moving lanes' data between VGPRs and memory, shared by FLAT, MUBUF and DS.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 
-#include "core/atomic.hpp"
-#include "core/row_memory.hpp"
-#include "core/wave.hpp"
+#include "memory/lanes/atomics.hpp"
+#include "memory/lanes/groups.hpp"
 
-namespace ktrace::softdev {
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 enum class Half : uint8_t { whole, low, high };  // which part of the VGPR a 16-bit instruction uses
 
-// Visits the lanes in EXEC, lowest first.
-template <typename Visit>
-inline void for_each_lane(uint64_t exec, Visit visit) {
-  if (exec == ~uint64_t{0}) {
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      visit(lane);
-    }
-    return;
-  }
-  for (; exec; exec &= exec - 1) {
-    visit(static_cast<unsigned>(__builtin_ctzll(exec)));
-  }
-}
-
-// `rows` is the first of the instruction's VGPR rows; register k of lane l is rows[k * lanes + l].
+// `rows` is the first of the instruction's VGPR rows; register k of lane l is rows[k * lanes + l]. Where a
+// group of lanes is moved, it begins with the group.
 template <unsigned bytes, bool is_signed, Half half>
 struct LoadLane {
   static constexpr unsigned size = bytes;
@@ -34,34 +20,50 @@ struct LoadLane {
 
   static void move(uint32_t* rows, unsigned lane, const uint8_t* memory) {
     if constexpr (bytes >= 4) {
-      for (unsigned k = 0; k < bytes / 4; ++k) {
-        std::memcpy(&rows[k * lanes + lane], memory + 4 * k, 4);
-      }
+      load_dwords<bytes / 4>(rows, lane, memory);
     } else {
       put(rows[lane], extended(memory));
     }
   }
-  // All lanes, from memory that has them side by side.
-  static void move_all(uint32_t* rows, const uint8_t* memory) {
-    if constexpr (bytes == 4) {
-      std::memcpy(rows, memory, lanes * 4);
-    } else if constexpr (bytes > 4) {
-      split_lanes<bytes / 4>(rows, memory);
-    } else {
+  // A group's active lanes, from memory that has the group side by side.
+  static void move_run(uint32_t* rows, const uint8_t* memory, uint32_t active) {
+    if constexpr (bytes >= 4) {
+      load_run<bytes / 4>(rows, memory, active);
+    } else if (active == whole_group) {
 #pragma GCC ivdep
-      for (unsigned lane = 0; lane < lanes; ++lane) {
+      for (unsigned lane = 0; lane < group_lanes; ++lane) {
         put(rows[lane], extended(memory + lane * bytes));
+      }
+    } else {
+      for_each_lane(active, [&](unsigned lane) { move(rows, lane, memory + lane * bytes); });
+    }
+  }
+  // A group's active lanes, all from one place.
+  static void move_together(uint32_t* rows, const uint8_t* memory, uint32_t active) {
+    if constexpr (bytes >= 4) {
+      load_together<bytes / 4>(rows, memory, active);
+    } else {
+      for_each_lane(active, [&](unsigned lane) { move(rows, lane, memory); });
+    }
+  }
+  // A whole group, from wherever `place` says.
+  template <class PlaceOf>
+  static void move_group(uint32_t* rows, PlaceOf place) {
+    if constexpr (bytes >= 4) {
+      gather_group<bytes / 4>(rows, place);
+    } else {
+      for (unsigned lane = 0; lane < group_lanes; ++lane) {
+        move(rows, lane, place(lane));
       }
     }
   }
-  // All lanes, from wherever `place` says.
-  template <class PlaceOf>
-  static void move_each(uint32_t* rows, PlaceOf place) {
+  // All lanes, each `step` bytes from the one before.
+  static void move_steps(uint32_t* rows, const uint8_t* memory, int64_t step) {
     if constexpr (bytes >= 4) {
-      gather_lanes<bytes / 4>(rows, place);
+      gather_steps<bytes / 4>(rows, memory, step);
     } else {
       for (unsigned lane = 0; lane < lanes; ++lane) {
-        move(rows, lane, place(lane));
+        move(rows, lane, memory + lane * step);
       }
     }
   }
@@ -108,46 +110,86 @@ struct StoreLane {
 
   static void move(const uint32_t* rows, unsigned lane, uint8_t* memory) {
     if constexpr (bytes >= 4) {
-      for (unsigned k = 0; k < bytes / 4; ++k) {
-        std::memcpy(memory + 4 * k, &rows[k * lanes + lane], 4);
-      }
+      store_dwords<bytes / 4>(rows, lane, memory);
     } else {
       const uint32_t value = half == Half::high ? rows[lane] >> 16 : rows[lane];
       std::memcpy(memory, &value, bytes >= 4 ? 0 : bytes);
     }
   }
-  static void move_all(const uint32_t* rows, uint8_t* memory) {
-    if constexpr (bytes == 4) {
-      std::memcpy(memory, rows, lanes * 4);
-    } else if constexpr (bytes > 4) {
-      join_lanes<bytes / 4>(rows, memory);
-    } else {
+  static void move_run(const uint32_t* rows, uint8_t* memory, uint32_t active) {
+    if constexpr (bytes >= 4) {
+      store_run<bytes / 4>(rows, memory, active);
+    } else if (active == whole_group) {
 #pragma GCC ivdep
-      for (unsigned lane = 0; lane < lanes; ++lane) {
+      for (unsigned lane = 0; lane < group_lanes; ++lane) {
         move(rows, lane, memory + lane * bytes);
       }
+    } else {
+      for_each_lane(active, [&](unsigned lane) { move(rows, lane, memory + lane * bytes); });
     }
   }
+  // The last lane's data stay.
+  static void move_together(const uint32_t* rows, uint8_t* memory, uint32_t active) {
+    move(rows, last_lane(active), memory);
+  }
   template <class PlaceOf>
-  static void move_each(const uint32_t* rows, PlaceOf place) {
+  static void move_group(const uint32_t* rows, PlaceOf place) {
     if constexpr (bytes >= 4) {
-      scatter_lanes<bytes / 4>(rows, place);
+      scatter_group<bytes / 4>(rows, place);
     } else {
-      for (unsigned lane = 0; lane < lanes; ++lane) {
+      for (unsigned lane = 0; lane < group_lanes; ++lane) {
         move(rows, lane, place(lane));
       }
     }
   }
+  static void move_steps(const uint32_t* rows, uint8_t* memory, int64_t step) {
+    for (unsigned first = 0; first < lanes; first += group_lanes) {
+      move_group(rows + first, [&](unsigned lane) { return memory + (first + lane) * step; });
+    }
+  }
 };
 
-// The active lanes, from wherever `place` says, which is not in the instruction's registers.
-template <typename Move, class Rows, class PlaceOf>
-inline void move_lanes(uint64_t exec, Rows* rows, PlaceOf place) {
-  if (exec == all_lanes) {
-    Move::move_each(rows, place);
-  } else {
-    for_each_lane(exec, [&](unsigned lane) { Move::move(rows, lane, place(lane)); });
+// All lanes, from memory that has them side by side.
+template <typename Move, class Rows>
+inline void move_run(Rows* rows, uint8_t* memory) {
+  for (unsigned first = 0; first < lanes; first += group_lanes) {
+    Move::move_run(rows + first, memory + first * Move::size, whole_group);
   }
+}
+
+// The active lanes of a group of that layout, from wherever `place` says.
+template <typename Move, class Rows, class PlaceOf>
+inline void move_group(Layout layout, Rows* rows, uint32_t active, PlaceOf place) {
+  const unsigned lowest = first_lane(active);
+  switch (layout) {
+    case Layout::run:
+      Move::move_run(rows, place(lowest) - lowest * Move::size, active);
+      break;
+    case Layout::together:
+      Move::move_together(rows, place(lowest), active);
+      break;
+    case Layout::anyhow:
+      if (active == whole_group) {
+        Move::move_group(rows, place);
+      } else {
+        for_each_lane(active, [&](unsigned lane) { Move::move(rows, lane, place(lane)); });
+      }
+      break;
+  }
+}
+
+// The active lanes, of which lane l is at origin + l * step.
+template <typename Move, class Rows>
+inline void move_progression(uint64_t exec, Rows* rows, uint8_t* origin, int64_t step) {
+  const Layout layout = step == Move::size ? Layout::run : step == 0 ? Layout::together : Layout::anyhow;
+  if (layout == Layout::anyhow && exec == all_lanes) {
+    Move::move_steps(rows, origin, step);
+    return;
+  }
+  for_each_group(exec, [&](unsigned first, uint32_t active) {
+    uint8_t* const begin = origin + first * step;
+    move_group<Move>(layout, rows + first, active, [&](unsigned lane) { return begin + lane * step; });
+  });
 }
 
 // A 32- or 64-bit value out of one or two registers.
@@ -224,4 +266,4 @@ Handler move_handler(uint16_t op) {
   }
 }
 
-}  // namespace ktrace::softdev
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -2,12 +2,11 @@
 #include <cstring>
 
 #include "core/buffer.hpp"
-#include "core/dispatch.hpp"
-#include "core/lane_memory.hpp"
-#include "core/lds_memory.hpp"
-#include "core/region_memory.hpp"
+#include "memory/lanes/lds.hpp"
+#include "memory/lanes/region_memory.hpp"
+#include "memory/lanes/table.hpp"
 
-namespace ktrace::softdev {
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 namespace {
 
@@ -200,4 +199,4 @@ Handler mubuf_handler(const Inst& inst) {
   return is_atomic(inst.op) ? atomic : nullptr;
 }
 
-}  // namespace ktrace::softdev
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

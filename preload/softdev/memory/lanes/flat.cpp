@@ -1,12 +1,11 @@
 // FLAT, GLOBAL and SCRATCH instructions.
-#include <algorithm>
 #include <cstring>
 
-#include "core/dispatch.hpp"
-#include "core/lane_memory.hpp"
-#include "core/region_memory.hpp"
+#include "memory/lanes/lds.hpp"
+#include "memory/lanes/region_memory.hpp"
+#include "memory/lanes/table.hpp"
 
-namespace ktrace::softdev {
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 namespace {
 
@@ -58,20 +57,11 @@ uint8_t* scratch_address(Wave& wave, const Inst& inst, uint64_t offset, unsigned
   return wave.scratch + size_t{lane} * wave.scratch_size + offset;
 }
 
-uint8_t* lds_address(Wave& wave, const Inst& inst, uint64_t offset, unsigned size, unsigned lane) {
-  std::vector<uint8_t>& lds = wave.workgroup->lds;
-  if (offset + size > lds.size()) {
-    fault(wave, inst, "LDS access out of range: %u bytes at 0x%llx of %zu allocated, lane %u", size,
-          static_cast<unsigned long long>(offset), lds.size(), lane);
-  }
-  return lds.data() + offset;
-}
-
 uint8_t* flat_address(Wave& wave, const Inst& inst, uint64_t address, unsigned size, bool write,
                       unsigned lane) {
   const uint64_t aperture = address & 0xffffffff00000000u;
   if (aperture == shared_aperture) {
-    return lds_address(wave, inst, address & 0xffffffffu, size, lane);
+    return lds_memory(wave, inst, address & 0xffffffffu, size, lane);
   }
   if (aperture == private_aperture) {
     return scratch_address(wave, inst, address & 0xffffffffu, size, lane);
@@ -168,13 +158,16 @@ void atomic(Wave& wave, const Inst& inst) {
 template <unsigned bytes, bool is_signed>
 void load_lds(Wave& wave, const Inst& inst) {
   constexpr unsigned slot = bytes < 4 ? 4 : bytes;
+  const bool is_scratch = inst.segment == Segment::scratch;
   LaneAddresses addresses;
-  global_addresses(wave, inst, addresses);
+  (is_scratch ? scratch_offsets : global_addresses)(wave, inst, addresses);
   const uint64_t base = (wave.sgpr[code_m0] & 0x3ffffu) + static_cast<uint64_t>(int64_t{inst.imm});
   for_each_lane(wave.exec(), [&](unsigned lane) {
-    const uint8_t* source =
-        host_address(wave, inst, addresses.at[lane], bytes, false, static_cast<int>(lane));
-    uint8_t* target = lds_address(wave, inst, base + lane * slot, slot, lane);
+    const uint64_t address = addresses.at[lane];
+    const uint8_t* source = is_scratch
+                                ? scratch_address(wave, inst, address, bytes, lane)
+                                : host_address(wave, inst, address, bytes, false, static_cast<int>(lane));
+    uint8_t* target = lds_memory(wave, inst, base + lane * slot, slot, lane);
     if constexpr (bytes >= 4) {
       std::memcpy(target, source, bytes);
     } else {
@@ -216,7 +209,10 @@ Handler load_lds_handler(uint16_t op) {
 
 Handler flat_handler(const Inst& inst) {
   if (inst.to_lds) {
-    return inst.segment == Segment::global ? load_lds_handler(inst.op) : nullptr;
+    const bool is_wide = inst.op >= 125;  // of global memory alone
+    return inst.segment == Segment::global || (inst.segment == Segment::scratch && !is_wide)
+               ? load_lds_handler(inst.op)
+               : nullptr;
   }
   if (const Handler handler = move_handler<Access>(inst.op)) {
     return handler;
@@ -224,4 +220,4 @@ Handler flat_handler(const Inst& inst) {
   return is_atomic(inst.op) && inst.segment != Segment::scratch ? atomic : nullptr;
 }
 
-}  // namespace ktrace::softdev
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -5,9 +5,10 @@
 #include "core/buffer.hpp"
 #include "core/dispatch.hpp"
 #include "core/half_float.hpp"
-#include "core/lane_memory.hpp"
+#include "memory/lanes/lane_memory.hpp"
+#include "memory/lanes/table.hpp"
 
-namespace ktrace::softdev {
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 namespace {
 
@@ -132,4 +133,4 @@ Handler format_handler(const Inst& inst) {
   return (inst.op < 16 || high) && inst.saddr <= 100 && !inst.to_lds ? access : nullptr;
 }
 
-}  // namespace ktrace::softdev
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -1,5 +1,5 @@
 // Read-modify-write operations: one function for every width and place.
-#include "core/atomic.hpp"
+#include "memory/lanes/atomics.hpp"
 
 #include <array>
 #include <cmath>
@@ -7,21 +7,15 @@
 #include <utility>
 
 #include "core/half_float.hpp"
+#include "memory/lanes/chunk.hpp"
+#include "memory/lanes/rows.hpp"
 
-namespace ktrace::softdev {
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 namespace {
 
-template <typename To, typename From>
-To bit_cast(From value) {
-  static_assert(sizeof(To) == sizeof(From), "same size");
-  To result;
-  std::memcpy(&result, &value, sizeof result);
-  return result;
-}
-
 uint16_t to_bfloat(float value) {
-  const uint32_t pattern = bit_cast<uint32_t>(value);
+  const uint32_t pattern = bits_as<uint32_t>(value);
   if (std::isnan(value)) {
     return static_cast<uint16_t>(pattern >> 16 | 0x40);
   }
@@ -33,7 +27,7 @@ uint16_t add_half(uint32_t a, uint32_t b) {
                         float_from_half(static_cast<uint16_t>(b)));
 }
 uint16_t add_bfloat(uint32_t a, uint32_t b) {
-  return to_bfloat(bit_cast<float>(a << 16) + bit_cast<float>(b << 16));
+  return to_bfloat(bits_as<float>(a << 16) + bits_as<float>(b << 16));
 }
 
 template <typename T, typename Signed>
@@ -78,16 +72,16 @@ template <typename T, typename Signed>
 }
 
 [[gnu::always_inline]] inline uint32_t result32(AtomicOp op, uint32_t old, uint32_t data, uint32_t compare) {
-  const float a = bit_cast<float>(old), b = bit_cast<float>(data);
+  const float a = bits_as<float>(old), b = bits_as<float>(data);
   switch (op) {
     case AtomicOp::add_f32:
-      return bit_cast<uint32_t>(a + b);
+      return bits_as<uint32_t>(a + b);
     case AtomicOp::min_f32:
-      return bit_cast<uint32_t>(std::fmin(a, b));
+      return bits_as<uint32_t>(std::fmin(a, b));
     case AtomicOp::max_f32:
-      return bit_cast<uint32_t>(std::fmax(a, b));
+      return bits_as<uint32_t>(std::fmax(a, b));
     case AtomicOp::cmpswap_f32:
-      return a == bit_cast<float>(compare) ? data : old;
+      return a == bits_as<float>(compare) ? data : old;
     case AtomicOp::pk_add_f16:
       return add_half(old, data) | uint32_t{add_half(old >> 16, data >> 16)} << 16;
     case AtomicOp::pk_add_bf16:
@@ -98,16 +92,16 @@ template <typename T, typename Signed>
 }
 
 [[gnu::always_inline]] inline uint64_t result64(AtomicOp op, uint64_t old, uint64_t data, uint64_t compare) {
-  const double a = bit_cast<double>(old), b = bit_cast<double>(data);
+  const double a = bits_as<double>(old), b = bits_as<double>(data);
   switch (op) {
     case AtomicOp::add_f64:
-      return bit_cast<uint64_t>(a + b);
+      return bits_as<uint64_t>(a + b);
     case AtomicOp::min_f64:
-      return bit_cast<uint64_t>(std::fmin(a, b));
+      return bits_as<uint64_t>(std::fmin(a, b));
     case AtomicOp::max_f64:
-      return bit_cast<uint64_t>(std::fmax(a, b));
+      return bits_as<uint64_t>(std::fmax(a, b));
     case AtomicOp::cmpswap_f64:
-      return a == bit_cast<double>(compare) ? data : old;
+      return a == bits_as<double>(compare) ? data : old;
     default:
       return integer_result<uint64_t, int64_t>(static_cast<unsigned>(op) - 32, old, data, compare);
   }
@@ -137,11 +131,10 @@ uint64_t pair_of(const uint32_t* rows, unsigned lane) {
 
 // With the operation known, its loop has no switch in it.
 template <unsigned number>
-void perform_lanes(const AtomicRows& rows) {
+void perform_lanes(const AtomicRows& rows, const uint64_t* addresses) {
   constexpr auto op = static_cast<AtomicOp>(number);
-  for (uint64_t left = rows.exec; left; left &= left - 1) {
-    const auto lane = static_cast<unsigned>(__builtin_ctzll(left));
-    auto* memory = reinterpret_cast<uint8_t*>(rows.addresses[lane]);
+  for_each_lane(rows.exec, [&](unsigned lane) {
+    auto* memory = reinterpret_cast<uint8_t*>(addresses[lane]);
     if constexpr (atomic_dwords(op) == 1) {
       const uint32_t old = perform32(op, memory, rows.data[lane], has_compare(op) ? rows.compare[lane] : 0);
       if (rows.result) {
@@ -155,17 +148,68 @@ void perform_lanes(const AtomicRows& rows) {
         rows.result[lanes + lane] = static_cast<uint32_t>(old >> 32);
       }
     }
+  });
+}
+
+constexpr bool may_run(AtomicOp op) {
+  switch (op) {
+    case AtomicOp::min_f32:
+    case AtomicOp::max_f32:
+    case AtomicOp::cmpswap_f32:
+    case AtomicOp::pk_add_f16:
+    case AtomicOp::pk_add_bf16:
+      return false;
+    default:
+      return atomic_dwords(op) == 1;
   }
 }
 
-using PerformLanes = void (*)(const AtomicRows&);
+// Which of two NaNs a sum becomes is up to the compiler: it shall be the lanes' own code.
+bool any_two_nans(const Row& old, const uint32_t* data) {
+  uint32_t both = 0;
+  KTRACE_EACH_LANE(lane) {
+    const float a = bits_as<float>(old.at[lane]), b = bits_as<float>(data[lane]);
+    both |= static_cast<uint32_t>((a != a) & (b != b));
+  }
+  return both != 0;
+}
+
+template <unsigned number>
+bool perform_run(const AtomicRows& rows, uint8_t* memory) {
+  constexpr auto op = static_cast<AtomicOp>(number);
+  if constexpr (!may_run(op)) {
+    return false;
+  } else {
+    Row old, result;
+    std::memcpy(&old, memory, sizeof old);
+    if (op == AtomicOp::add_f32 && any_two_nans(old, rows.data)) {
+      return false;
+    }
+    KTRACE_EACH_LANE(lane) {
+      result.at[lane] = result32(op, old.at[lane], rows.data[lane], has_compare(op) ? rows.compare[lane] : 0);
+    }
+    std::memcpy(memory, &result, sizeof result);
+    if (rows.result) {
+      std::memcpy(rows.result, &old, sizeof old);
+    }
+    return true;
+  }
+}
+
+using PerformLanes = void (*)(const AtomicRows&, const uint64_t*);
+using PerformRun = bool (*)(const AtomicRows&, uint8_t*);
 constexpr unsigned first_op = 64, last_op = 164;
 
 template <size_t... numbers>
-constexpr std::array<PerformLanes, sizeof...(numbers)> table_of(std::index_sequence<numbers...>) {
+constexpr std::array<PerformLanes, sizeof...(numbers)> lanes_table(std::index_sequence<numbers...>) {
   return {perform_lanes<first_op + numbers>...};
 }
-constexpr auto perform_by_op = table_of(std::make_index_sequence<last_op - first_op + 1>());
+template <size_t... numbers>
+constexpr std::array<PerformRun, sizeof...(numbers)> runs_table(std::index_sequence<numbers...>) {
+  return {perform_run<first_op + numbers>...};
+}
+constexpr auto lanes_by_op = lanes_table(std::make_index_sequence<last_op - first_op + 1>());
+constexpr auto run_by_op = runs_table(std::make_index_sequence<last_op - first_op + 1>());
 
 }  // namespace
 
@@ -176,8 +220,12 @@ uint64_t perform_atomic(AtomicOp op, uint8_t* memory, uint64_t data, uint64_t co
   return perform64(op, memory, data, compare);
 }
 
-void perform_atomics(AtomicOp op, const AtomicRows& rows) {
-  perform_by_op[static_cast<unsigned>(op) - first_op](rows);
+void perform_atomics(AtomicOp op, const AtomicRows& rows, const uint64_t* addresses) {
+  lanes_by_op[static_cast<unsigned>(op) - first_op](rows, addresses);
 }
 
-}  // namespace ktrace::softdev
+bool perform_atomic_run(AtomicOp op, const AtomicRows& rows, uint8_t* memory) {
+  return run_by_op[static_cast<unsigned>(op) - first_op](rows, memory);
+}
+
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

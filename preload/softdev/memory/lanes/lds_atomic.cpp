@@ -1,0 +1,135 @@
+// LDS (DS) instructions: atomics.
+#include "memory/lanes/lds.hpp"
+
+namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
+
+namespace {
+
+struct DsAtomic {
+  AtomicOp op;
+  bool returns;
+};
+
+constexpr AtomicOp none = AtomicOp::none;
+
+// Opcodes 0..24 of the 32-bit block; the others repeat it at +32 (returning), +64 and +96 (64 bits).
+AtomicOp base_atomic(unsigned op) {
+  constexpr AtomicOp table[] = {AtomicOp::add,
+                                AtomicOp::sub,
+                                AtomicOp::rsub,
+                                AtomicOp::inc,
+                                AtomicOp::dec,
+                                AtomicOp::smin,
+                                AtomicOp::smax,
+                                AtomicOp::umin,
+                                AtomicOp::umax,
+                                AtomicOp::and_,
+                                AtomicOp::or_,
+                                AtomicOp::xor_,
+                                AtomicOp::mskor,
+                                AtomicOp::swap,
+                                none,
+                                none,
+                                AtomicOp::cmpswap,
+                                AtomicOp::cmpswap_f32,
+                                AtomicOp::min_f32,
+                                AtomicOp::max_f32,
+                                none,
+                                AtomicOp::add_f32,
+                                none,
+                                AtomicOp::pk_add_f16,
+                                AtomicOp::pk_add_bf16};
+  return op < sizeof table / sizeof table[0] ? table[op] : none;
+}
+
+AtomicOp wide(AtomicOp op) {
+  switch (op) {
+    case AtomicOp::cmpswap_f32:
+      return AtomicOp::cmpswap_f64;
+    case AtomicOp::min_f32:
+      return AtomicOp::min_f64;
+    case AtomicOp::max_f32:
+      return AtomicOp::max_f64;
+    case AtomicOp::add_f32:
+    case AtomicOp::pk_add_f16:
+    case AtomicOp::pk_add_bf16:
+    case none:
+      return none;
+    default:
+      return static_cast<AtomicOp>(static_cast<unsigned>(op) + 32);
+  }
+}
+
+DsAtomic atomic_of(unsigned op) {
+  constexpr unsigned exchange = 13;  // in the non-returning blocks this number is an ordinary write
+  switch (op) {
+    case 52:
+      return {AtomicOp::wrap, true};
+    case 92:
+      return {AtomicOp::add_f64, false};
+    case 124:
+      return {AtomicOp::add_f64, true};
+    case 183:
+      return {AtomicOp::pk_add_f16, true};
+    case 184:
+      return {AtomicOp::pk_add_bf16, true};
+    default:
+      break;
+  }
+  const unsigned number = op & 31;
+  const bool returns = op & 32;
+  if (op >= 128 || (number == exchange && !returns)) {
+    return {none, false};
+  }
+  return {op & 64 ? wide(base_atomic(number)) : base_atomic(number), returns};
+}
+
+// Whether `size` bytes at every active lane's address + offset lie in LDS; the sum wraps.
+bool all_inside(Wave& wave, const uint32_t* addresses, uint32_t offset, unsigned size) {
+  const size_t allocated = wave.workgroup->lds.size();
+  return allocated >= size &&
+         are_within(addresses, wave.mask(), 0u - offset, static_cast<uint32_t>(allocated - size));
+}
+
+// Where the active lanes' bytes are.
+void find_places(Wave& wave, const Inst& inst, unsigned size, uint64_t* places) {
+  const uint32_t* at = wave.vgpr(inst.vaddr);
+  const uint32_t offset = lds_offset(inst);
+  if (all_inside(wave, at, offset, size)) {
+    const auto lds = reinterpret_cast<uint64_t>(wave.workgroup->lds.data());
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      places[lane] = lds + static_cast<uint32_t>(at[lane] + offset);
+    }
+  } else {
+    for_each_lane(wave.exec(), [&](unsigned lane) {
+      places[lane] = reinterpret_cast<uint64_t>(lds_memory(wave, inst, at[lane] + offset, size, lane));
+    });
+  }
+}
+
+void atomic(Wave& wave, const Inst& inst) {
+  const DsAtomic wanted = atomic_of(inst.op);
+  const unsigned dwords = atomic_dwords(wanted.op);
+  // cmpst has the expected value first, mskor the mask; the other operand follows in data1. wrap is the
+  // exception: its first operand is the bound.
+  const bool swapped = has_compare(wanted.op) && wanted.op != AtomicOp::wrap;
+  const uint32_t* data0 = wave.vgpr(inst.vdata);
+  const uint32_t* data1 = wave.vgpr(inst.vdata2);
+  const AtomicRows rows{wave.exec(), swapped ? data1 : data0, swapped ? data0 : data1,
+                        wanted.returns ? wave.vgpr(inst.dst) : nullptr};
+  alignas(64) uint64_t places[lanes];
+  find_places(wave, inst, dwords * 4, places);
+  const uint32_t* at = wave.vgpr(inst.vaddr);
+  const bool in_run = dwords == 1 && rows.exec == all_lanes && is_run<4>(at);
+  const uint32_t extra = in_run || !rows.exec ? 0 : lds_conflicts(wave, {at, dwords, true});
+  if (!in_run || !perform_atomic_run(wanted.op, rows, reinterpret_cast<uint8_t*>(places[0]))) {
+    perform_atomics(wanted.op, rows, places);
+  }
+  finish_lds(wave, extra);
+}
+
+}  // namespace
+
+Handler lds_atomic_handler(uint16_t op) { return atomic_of(op).op != none ? atomic : nullptr; }
+
+}  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -1,0 +1,115 @@
+"""What workgroups on different CUs see of each other, and where they go: by virtual time.
+
+The device runs a CU ahead of the others, and yet a wave may not see what another one does later.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from support.asm_kernel import AsmKernel
+from support.compile_kernel import any_compiler
+from support.hip import Launch, launch_kernels
+
+TARGETS = ("gfx942", "gfx90a")
+SHARED_SLACK = 2048
+"""Cycles by which CUs may disagree on what they tell each other (scheduler.cpp)."""
+
+# Workgroup 0 tells workgroup 1 something after a while; each writes down when, in cycles.
+SIGNAL = """
+  s_load_dwordx4 s[4:7], s[0:1], 0x0
+  v_mov_b32 v0, 0
+  v_mov_b32 v1, 1
+  s_waitcnt lgkmcnt(0)
+  s_cmp_eq_u32 s2, 0
+  s_cbranch_scc0 .Lconsumer
+  s_movk_i32 s8, {pauses}
+.Lpause:
+  s_sleep 1
+  s_sub_u32 s8, s8, 1
+  s_cmp_lg_u32 s8, 0
+  s_cbranch_scc1 .Lpause
+  s_memtime s[10:11]
+  s_waitcnt lgkmcnt(0)
+  {tell}
+  s_branch .Lend
+.Lconsumer:
+  {ask}
+  s_waitcnt vmcnt(0)
+  v_readfirstlane_b32 s9, v2
+  s_cmp_lg_u32 s9, 0
+  s_cbranch_scc0 .Lconsumer
+  s_memtime s[10:11]
+  s_waitcnt lgkmcnt(0)
+.Lend:
+  s_lshl_b32 s12, s2, 3
+  s_store_dwordx2 s[10:11], s[6:7], s12
+  s_dcache_wb
+"""
+PAUSES = 80  # of 64 cycles and a loop: about 7,000
+STORES = {"gfx942": "global_store_dword v0, v1, s[4:5] sc1", "gfx90a": "global_store_dword v0, v1, s[4:5]"}
+LOADS = {"gfx942": "global_load_dword v2, v0, s[4:5] sc1", "gfx90a": "global_load_dword v2, v0, s[4:5] glc"}
+SCALARS = {
+    "gfx942": "global_atomic_or v2, v0, v0, s[4:5] sc0",
+    "gfx90a": "global_atomic_or v2, v0, v0, s[4:5] glc",
+}
+WAYS = {
+    "store and load": (STORES, LOADS),
+    "atomics": (dict.fromkeys(TARGETS, "global_atomic_add v0, v1, s[4:5]"), SCALARS),
+    "scalar cache": (
+        dict.fromkeys(TARGETS, "s_mov_b32 s13, 1\n  s_store_dword s13, s[4:5], 0x0\n  s_dcache_wb"),
+        dict.fromkeys(
+            TARGETS,
+            "s_dcache_inv\n  s_load_dword s14, s[4:5], 0x0\n  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v2, s14",
+        ),
+    ),
+}
+
+
+@cache
+def delay(target: str, way: str) -> int:
+    """Cycles from the telling to the hearing."""
+    tell, ask = (part[target] for part in WAYS[way])
+    body = SIGNAL.format(pauses=PAUSES, tell=tell, ask=ask)
+    code_object = any_compiler(target).assemble(AsmKernel(body, arguments=2).source(target))
+    flag, times = np.zeros(16, np.uint32), np.zeros(2, np.uint64)
+    launch = Launch(code_object, "test_kernel", [flag, times], (2, 1, 1), (64, 1, 1))
+    outcome = launch_kernels([launch], target)
+    assert outcome.statuses == [0], outcome.errors
+    told, heard = outcome.arrays[0][1]
+    return int(heard) - int(told)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_signal_is_heard_when_it_was_given(target: str, way: str) -> None:
+    assert -SHARED_SLACK < delay(target, way) < 2 * SHARED_SLACK
+
+
+# Every workgroup writes down its CU (HW_ID's bits 8 to 11 and 13 to 15) and XCD.
+WHERE = """
+  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  s_getreg_b32 s8, hwreg(HW_REG_HW_ID, 8, 8)
+  s_getreg_b32 s9, hwreg(HW_REG_XCC_ID, 0, 4)
+  s_lshl_b32 s9, s9, 8
+  s_or_b32 s8, s8, s9
+  s_lshl_b32 s12, s2, 2
+  s_waitcnt lgkmcnt(0)
+  s_store_dword s8, s[4:5], s12
+  s_dcache_wb
+  s_sleep 2
+"""
+
+
+def test_workgroups_of_equal_length_go_to_all_cus_alike() -> None:
+    groups = 304 * 3 * 4  # 3 at a time fit on each of 304 CUs
+    code_object = any_compiler("gfx942").assemble(AsmKernel(WHERE, lds=20480).source("gfx942"))
+    places = np.zeros(groups, np.uint32)
+    launch = Launch(code_object, "test_kernel", [places], (groups, 1, 1), (64, 1, 1))
+    outcome = launch_kernels([launch], "gfx942")
+    assert outcome.statuses == [0], outcome.errors
+    _, counts = np.unique(outcome.arrays[0][0], return_counts=True)
+    assert len(counts) == 304
+    assert counts.min() >= 11  # and the first ones a round more
+    assert counts.max() <= 14
