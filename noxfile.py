@@ -81,7 +81,7 @@ def demo(session: nox.Session) -> None:
 
 @nox.session(python=lowest_and_highest() or None)
 def tests(session: nox.Session) -> None:
-    """Run the tests on the lowest and the highest Python at hand; of C++ and of jobs once."""
+    """Run the tests on the lowest and the highest Python at hand; of C++, jobs and sizes once."""
     install(session, "[tests]")
     is_first = session.python in (None, lowest_and_highest()[0])
     if is_first:
@@ -90,7 +90,7 @@ def tests(session: nox.Session) -> None:
         session.run("pip", "install", "--quiet", "--no-deps", peer, success_codes=[0, 1])
     once = (
         *("tests/native", "tests/device_api", "tests/integration/test_interposer_*"),
-        *("tests/outside", "tests/integration/test_ci_*"),
+        *("tests/outside", "tests/integration/test_ci_*", "tests/perfetto/test_many_waves.py"),
     )
     left_out = ("tests/outside/test_code_objects.py",) if is_first else once  # half a minute
     skipped = [f"--ignore-glob={path}" for path in left_out]

@@ -186,16 +186,17 @@ def test_a_driver_that_refuses_leaves_bounds(run: Run) -> None:
 
 def test_samples_are_taken_while_dispatches_flow(run: Run, origin: int) -> None:
     outcome = run(
-        "import time\nend = time.monotonic() + 2.5\n"
-        "while time.monotonic() < end:\n"
+        "import time\nbegin = time.monotonic()\n"
+        "while time.monotonic() < begin + 2.5:\n"
         "    assert host.launch() == 0\n"
-        "    host.hip.hipDeviceSynchronize()\n",
+        "    host.hip.hipDeviceSynchronize()\n"
+        "print(int(time.monotonic() - begin))\n",
         hsa="counters",
     )
 
     rows = samples(outcome)
     # At the start, after the first dispatch and each second, at the end; not once per dispatch.
-    assert 4 <= len(rows) <= 6
+    assert 4 <= len(rows) <= 4 + int(outcome.stdout)
     assert len(outcome.recording.dispatches) > 20
     assert set(off_the_line(outcome, origin)) == {0}
     assert np.all(np.diff(rows["host_ns"].astype(np.int64)) > 0)

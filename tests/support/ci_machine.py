@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.ktrace_command import ROOT
+from support.pytest_ktrace import WITHOUT_HYPOTHESIS
 
 _BASH = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
 
@@ -67,7 +68,8 @@ def environment(machine: Machine) -> dict[str, str]:
         programs = machine.folder / "python" / "bin"
     elif not (programs / "ktrace").exists():
         programs = _commands_of_a_source_tree(machine.folder / "commands")
-    return {**kept, "PATH": f"{programs}:{kept['PATH']}", "CI": "true", "COLUMNS": "120"}
+    path = {"PATH": f"{programs}:{kept['PATH']}"}
+    return {**kept, **WITHOUT_HYPOTHESIS, **path, "CI": "true", "COLUMNS": "120"}
 
 
 def _commands_of_a_source_tree(folder: Path) -> Path:

@@ -25,6 +25,8 @@ def launch(count):
 """
 
 _PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
+# hypothesis takes a second of CPU at the end of every pytest, whether a test needs it or not.
+WITHOUT_HYPOTHESIS = {"PYTEST_ADDOPTS": "-p no:hypothesispytest"}
 
 
 def run_pytest(folder: Path, *arguments: object, before: tuple[object, ...] = ()) -> Done:
@@ -32,7 +34,7 @@ def run_pytest(folder: Path, *arguments: object, before: tuple[object, ...] = ()
     return subprocess.run(
         [*map(str, before), sys.executable, *_PYTEST, *map(str, arguments)],
         cwd=folder,
-        env=ktrace_environment({"PYTEST_ADDOPTS": ""}),
+        env=ktrace_environment(WITHOUT_HYPOTHESIS),
         capture_output=True,
         text=True,
         timeout=120,

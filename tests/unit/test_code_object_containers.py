@@ -161,14 +161,14 @@ COMPRESSED = compress_bundle(BUNDLE, version=3)
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_damaged_bundle_gives_one_error_with_the_place(data, why):
-    begin = time.monotonic()
+    begin = time.process_time()
 
     problem = problem_of(data)
 
     assert problem.what == "cannot read the bundle at offset 0 of some.hipfb"
     assert why in problem.why
     assert problem.fix
-    assert time.monotonic() - begin < 1
+    assert time.process_time() - begin < 1
 
 
 def test_an_entry_past_the_end_leaves_the_entries_before_it():

@@ -16,18 +16,18 @@ class Walk {
  public:
   Walk(CuClock& cu, Traffic traffic) : m_cu(cu), m_in_l1(traffic == Traffic::load) {}
 
-  // `weight` lines that are like this one.
-  void touch(uint64_t line, unsigned weight = 1) {
-    m_lines += weight;
+  void touch(uint64_t line) {
+    ++m_lines;
     if (m_in_l1 && m_cu.l1.touch(line)) {
       return;
     }
     m_latency = std::max(m_latency, clock_model::l2_latency);
     if (!m_cu.xcd->l2.touch(line)) {
       m_latency = clock_model::memory_latency;
-      m_missing += weight;
+      ++m_missing;
     }
   }
+  // Lines that are like others.
   void skip(unsigned count) { m_lines += count; }
   uint64_t lines() const { return m_lines; }
   uint64_t missing() const { return m_missing; }
@@ -50,78 +50,82 @@ bool is_consecutive(const uint64_t* addresses, unsigned size, unsigned count) {
   return addresses[1] - addresses[0] == size && addresses[count - 1] - addresses[0] == (count - 1) * size;
 }
 
-// Neighbouring lanes in one line share its access; `before` is the line before. Returns the most lanes that
-// did.
-class LaneWalk {
- public:
-  LaneWalk(Walk& walk, const Footprint& footprint) : m_walk(walk), m_footprint(footprint) {}
-
-  void consecutive(unsigned first_lane, unsigned count) {
-    const uint64_t begin = m_footprint.addresses[first_lane];
-    const uint64_t last = line_of(begin + uint64_t{count} * m_footprint.size - 1);
-    const uint64_t first = line_of(begin);
-    for (uint64_t line = first == m_before ? first + 1 : first; line <= last; ++line) {
-      m_walk.touch(line);
-    }
-    m_before = last;
-    constexpr auto line_bytes = static_cast<unsigned>(clock_model::line);
-    m_most = std::max(m_most, std::min(count, line_bytes / m_footprint.size));
+// Which active lanes are in another line than the one before them.
+uint64_t changes_of(const Footprint& footprint) {
+  uint64_t changes = 0, before = ~uint64_t{0};
+  for (uint64_t left = footprint.exec; left; left &= left - 1) {
+    const int lane = __builtin_ctzll(left);
+    const uint64_t line = line_of(footprint.addresses[lane]);
+    changes |= uint64_t{line != before} << lane;
+    before = line;
   }
-  // One line in `sample` is looked up and stands for the others.
-  void scattered(unsigned first_lane, uint64_t exec) {
-    constexpr auto sample = static_cast<unsigned>(clock_model::scatter_sample);
-    unsigned lines = 0;
-    for (unsigned lane = first_lane; exec; ++lane, exec >>= 1) {
-      if (!(exec & 1)) {
-        continue;
-      }
-      const uint64_t line = line_of(m_footprint.addresses[lane]);
-      if (line != m_before) {
-        m_sharing = 0;
-        if (lines++ % sample == 0) {
-          m_walk.touch(line);
-        }
-      }
-      m_before = line;
-      m_most = std::max(m_most, ++m_sharing);
-    }
-    m_walk.skip(lines - (lines + sample - 1) / sample);
-  }
-  unsigned most() const { return m_most; }
-
- private:
-  Walk& m_walk;
-  const Footprint& m_footprint;
-  uint64_t m_before = ~uint64_t{0};
-  unsigned m_sharing = 0;
-  unsigned m_most = 0;
-};
-
-// All lanes, each next to the one before.
-unsigned walk_consecutive(Walk& walk, uint64_t begin, unsigned size) {
-  const uint64_t last = line_of(begin + uint64_t{lanes} * size - 1);
-  for (uint64_t line = line_of(begin); line <= last; ++line) {
-    walk.touch(line);
-  }
-  constexpr auto line_bytes = static_cast<unsigned>(clock_model::line);
-  return std::min(lanes, line_bytes / size);
+  return changes;
 }
 
-unsigned walk_access(Walk& walk, const Footprint& footprint) {
-  LaneWalk lanes_walk(walk, footprint);
-  if (footprint.exec == ~uint64_t{0} && is_consecutive(footprint.addresses, footprint.size, lanes)) {
-    lanes_walk.consecutive(0, lanes);
-    return lanes_walk.most();
+// Lanes that are each next to the one before; `is_new` tells whether the first line has not been counted yet.
+void walk_consecutive(Walk& walk, uint64_t begin, uint64_t size, bool is_new) {
+  const uint64_t last = line_of(begin + size - 1);
+  for (uint64_t line = line_of(begin) + !is_new; line <= last; ++line) {
+    walk.touch(line);
   }
-  for (unsigned first = 0; first < lanes; first += group_lanes) {
-    const uint64_t exec = footprint.exec >> first & 0xffff;
-    if (exec == 0xffff && is_consecutive(footprint.addresses + first, footprint.size, group_lanes)) {
-      lanes_walk.consecutive(first, group_lanes);
-    } else if (exec) {
-      lanes_walk.scattered(first, exec);
+}
+
+// Other lanes of a group: one line in `sample` is looked up and stands for the others.
+void walk_scattered(Walk& walk, const uint64_t* addresses, uint64_t changes) {
+  constexpr auto sample = static_cast<unsigned>(clock_model::scatter_sample);
+  if (changes == 0xffff) {  // a line for each: usual where there is a stride
+    for (unsigned lane = 0; lane < group_lanes; lane += sample) {
+      walk.touch(line_of(addresses[lane]));
+    }
+    walk.skip(group_lanes - group_lanes / sample);
+    return;
+  }
+  for (unsigned k = 0; changes; ++k, changes &= changes - 1) {
+    if (k % sample == 0) {
+      walk.touch(line_of(addresses[__builtin_ctzll(changes)]));
+    } else {
+      walk.skip(1);
     }
   }
-  return lanes_walk.most();
+}
+
+bool is_consecutive_group(const Footprint& footprint, unsigned first) {
+  return (footprint.exec >> first & 0xffff) == 0xffff &&
+         is_consecutive(footprint.addresses + first, footprint.size, group_lanes);
+}
+
+void walk_access(Walk& walk, const Footprint& footprint, uint64_t changes) {
+  const uint64_t* addresses = footprint.addresses;
+  if (footprint.exec == ~uint64_t{0} && is_consecutive(addresses, footprint.size, lanes)) {
+    walk_consecutive(walk, addresses[0], uint64_t{lanes} * footprint.size, true);
+    return;
+  }
+  for (unsigned first = 0; first < lanes; first += group_lanes) {
+    if (is_consecutive_group(footprint, first)) {
+      const bool is_new = (changes >> first & 1) != 0;
+      walk_consecutive(walk, addresses[first], uint64_t{group_lanes} * footprint.size, is_new);
+    } else {
+      walk_scattered(walk, addresses + first, changes >> first & 0xffff);
+    }
+  }
+}
+
+// The most lanes that share a line's access, each with its neighbour.
+unsigned most_sharing(const Footprint& footprint, uint64_t changes) {
+  constexpr auto line_bytes = static_cast<unsigned>(clock_model::line);
+  unsigned most = 0, sharing = 0;
+  for (unsigned first = 0; first < lanes; first += group_lanes) {
+    if (is_consecutive_group(footprint, first)) {
+      most = std::max(most, std::min(lanes, line_bytes / footprint.size));
+      continue;
+    }
+    for (uint64_t left = footprint.exec >> first & 0xffff; left; left &= left - 1) {
+      const unsigned lane = first + static_cast<unsigned>(__builtin_ctzll(left));
+      sharing = (changes >> lane & 1) != 0 ? 1 : sharing + 1;
+      most = std::max(most, sharing);
+    }
+  }
+  return most;
 }
 
 // Results of vector memory arrive in order, each as long as its lines take.
@@ -163,15 +167,20 @@ void finish_walk(Wave& wave, const Walk& walk, unsigned sharing, Traffic traffic
 }  // namespace
 
 void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffic) {
+  finish_vector_access(wave, footprint, traffic, changes_of(footprint));
+}
+
+void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffic, uint64_t changes) {
   Walk walk(*wave.clock, traffic);
-  const unsigned sharing = walk_access(walk, footprint);
-  finish_walk(wave, walk, sharing, traffic);
+  walk_access(walk, footprint, changes);
+  finish_walk(wave, walk, traffic == Traffic::atomic ? most_sharing(footprint, changes) : 0, traffic);
 }
 
 void finish_consecutive_access(Wave& wave, uint64_t begin, unsigned size, Traffic traffic) {
   Walk walk(*wave.clock, traffic);
-  const unsigned sharing = walk_consecutive(walk, begin, size);
-  finish_walk(wave, walk, sharing, traffic);
+  walk_consecutive(walk, begin, uint64_t{lanes} * size, true);
+  constexpr auto line_bytes = static_cast<unsigned>(clock_model::line);
+  finish_walk(wave, walk, std::min(lanes, line_bytes / size), traffic);
 }
 
 void finish_scratch_access(Wave& wave, const Inst& inst, Traffic traffic) {

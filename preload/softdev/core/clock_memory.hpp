@@ -43,6 +43,8 @@ struct Footprint {
 
 // These count the access in vmcnt or lgkmcnt, and keep the unit busy for as long as it takes.
 void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffic);
+// Bit l of `changes`: lane l is in another line than the active lane before it, or there is none.
+void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffic, uint64_t changes);
 // The same for all lanes, each next to the one before, from `begin` on.
 void finish_consecutive_access(Wave& wave, uint64_t begin, unsigned size, Traffic traffic);
 // Scratch: every wave has its own, and it is in L1.

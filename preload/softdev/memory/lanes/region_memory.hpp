@@ -60,6 +60,21 @@ inline bool holds(const Region& region, const LaneOffsets& from, const Progressi
   return last >= region.base && last <= region.end - size;
 }
 
+// Counts the access: which lanes are in another line than the one before them is found out here, where the
+// host's widest instructions are.
+inline void finish_lanes(Wave& wave, const Footprint& footprint, Traffic traffic) {
+  if ((footprint.exec & (footprint.exec + 1)) != 0) {  // gaps between the lanes
+    finish_vector_access(wave, footprint, traffic);
+    return;
+  }
+  const uint64_t* at = footprint.addresses;
+  uint64_t others = 0;  // bit l - 1: lanes l - 1 and l
+  for (unsigned lane = 1; lane < lanes; ++lane) {
+    others |= uint64_t{(at[lane] ^ at[lane - 1]) >= clock_model::line} << (lane - 1);
+  }
+  finish_vector_access(wave, footprint, traffic, (others << 1 | 1) & footprint.exec);
+}
+
 template <typename Move>
 constexpr Traffic traffic_of = Move::writes_memory ? Traffic::store : Traffic::load;
 
@@ -91,7 +106,7 @@ bool move_scattered(Wave& wave, const LaneOffsets& from, uint32_t* rows) {
                        [&](unsigned lane) { return reinterpret_cast<uint8_t*>(addresses.at[first + lane]); });
     });
   }
-  finish_vector_access(wave, {addresses.at, exec, Move::size}, traffic_of<Move>);
+  finish_lanes(wave, {addresses.at, exec, Move::size}, traffic_of<Move>);
   return true;
 }
 
@@ -126,7 +141,7 @@ inline bool atomic_rows(Wave& wave, const LaneOffsets& from, AtomicOp op, const 
   if (!in_run) {
     perform_atomics(op, rows, addresses.at);
   }
-  finish_vector_access(wave, {addresses.at, exec, dwords * 4}, Traffic::atomic);
+  finish_lanes(wave, {addresses.at, exec, dwords * 4}, Traffic::atomic);
   return true;
 }
 

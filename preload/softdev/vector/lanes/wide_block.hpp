@@ -13,7 +13,9 @@ constexpr unsigned block_lanes = 16;
 #elif defined(__AVX2__)
 constexpr unsigned block_lanes = 8;
 #else
-constexpr unsigned block_lanes = 4;
+// Without vectors that shift lanes apart, values are computed one by one; putting few of them together at
+// once would wait for each.
+constexpr unsigned block_lanes = lanes;
 #endif
 
 struct alignas(64) WideWords {
@@ -36,11 +38,6 @@ inline void interleave(const uint32_t* low, const uint32_t* high, WideWords& wor
   const __m256i h = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high));
   _mm256_store_si256(reinterpret_cast<__m256i*>(words.at), _mm256_unpacklo_epi32(l, h));
   _mm256_store_si256(reinterpret_cast<__m256i*>(words.at + 4), _mm256_unpackhi_epi32(l, h));
-#elif defined(__SSE2__)
-  const __m128i l = _mm_loadu_si128(reinterpret_cast<const __m128i*>(low));
-  const __m128i h = _mm_loadu_si128(reinterpret_cast<const __m128i*>(high));
-  _mm_store_si128(reinterpret_cast<__m128i*>(words.at), _mm_unpacklo_epi32(l, h));
-  _mm_store_si128(reinterpret_cast<__m128i*>(words.at + 2), _mm_unpackhi_epi32(l, h));
 #else
   for (unsigned k = 0; k < block_lanes; ++k) {
     words.at[k] = low[k] | uint64_t{high[k]} << 32;
@@ -62,11 +59,6 @@ inline void deinterleave(const WideWords& words, uint32_t* low, uint32_t* high) 
                       _mm256_castps_si256(_mm256_shuffle_ps(first, second, 0x88)));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(high),
                       _mm256_castps_si256(_mm256_shuffle_ps(first, second, 0xdd)));
-#elif defined(__SSE2__)
-  const __m128 first = _mm_castsi128_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(words.at)));
-  const __m128 second = _mm_castsi128_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(words.at + 2)));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(low), _mm_castps_si128(_mm_shuffle_ps(first, second, 0x88)));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(high), _mm_castps_si128(_mm_shuffle_ps(first, second, 0xdd)));
 #else
   for (unsigned k = 0; k < block_lanes; ++k) {
     low[k] = static_cast<uint32_t>(words.at[k]);
