@@ -48,7 +48,7 @@ class Outcome:
         """Its line of the table."""
         trials = "-" if self.trials is None else str(self.trials)
         end = "as it should" if self.succeeded else "failed"
-        return f"{self.label:40} {self.seed:>12} {trials:>9} {self.seconds:>8.1f}  {end}"
+        return f"{self.label:46} {self.seed:>12} {trials:>9} {self.seconds:>8.1f}  {end}"
 
 
 def say(line: str) -> None:
@@ -185,7 +185,7 @@ def run_all(
 
 def tell(outcomes: Sequence[Outcome]) -> int:
     """The table, and which driver failed; the status to end with."""
-    say(f"\n{'driver':40} {'first seed':>12} {'trials':>9} {'seconds':>8}  ended")
+    say(f"\n{'driver':46} {'first seed':>12} {'trials':>9} {'seconds':>8}  ended")
     for outcome in outcomes:
         say(outcome.row())
     failed = [outcome.label for outcome in outcomes if not outcome.succeeded]

@@ -12,7 +12,6 @@ from support.asm_kernel import AsmKernel
 from support.compile_kernel import any_compiler
 from support.hip import Launch, launch_kernels
 
-TARGETS = ("gfx942", "gfx90a")
 SHARED_SLACK = 2048
 """Cycles by which CUs may disagree on what they tell each other (scheduler.cpp)."""
 
@@ -48,29 +47,39 @@ SIGNAL = """
   s_dcache_wb
 """
 PAUSES = 80  # of 64 cycles and a loop: about 7,000
-STORES = {"gfx942": "global_store_dword v0, v1, s[4:5] sc1", "gfx90a": "global_store_dword v0, v1, s[4:5]"}
-LOADS = {"gfx942": "global_load_dword v2, v0, s[4:5] sc1", "gfx90a": "global_load_dword v2, v0, s[4:5] glc"}
-SCALARS = {
-    "gfx942": "global_atomic_or v2, v0, v0, s[4:5] sc0",
-    "gfx90a": "global_atomic_or v2, v0, v0, s[4:5] glc",
-}
+SCALAR_STORE = """
+  s_mov_b32 s13, 1
+  s_store_dword s13, s[4:5], 0x0
+  s_dcache_wb
+"""
+SCALAR_LOAD = """
+  s_dcache_inv
+  s_load_dword s14, s[4:5], 0x0
+  s_waitcnt lgkmcnt(0)
+  v_mov_b32 v2, s14
+"""
+# How it is told, and how it is asked for.
 WAYS = {
-    "store and load": (STORES, LOADS),
-    "atomics": (dict.fromkeys(TARGETS, "global_atomic_add v0, v1, s[4:5]"), SCALARS),
-    "scalar cache": (
-        dict.fromkeys(TARGETS, "s_mov_b32 s13, 1\n  s_store_dword s13, s[4:5], 0x0\n  s_dcache_wb"),
-        dict.fromkeys(
-            TARGETS,
-            "s_dcache_inv\n  s_load_dword s14, s[4:5], 0x0\n  s_waitcnt lgkmcnt(0)\n  v_mov_b32 v2, s14",
-        ),
+    "store and load": (
+        "global_store_dword v0, v1, s[4:5] {store_scope}",
+        "global_load_dword v2, v0, s[4:5] {load_scope}",
     ),
+    "atomics": (
+        "global_atomic_add v0, v1, s[4:5]",
+        "global_atomic_or v2, v0, v0, s[4:5] {returns}",
+    ),
+    "scalar cache": (SCALAR_STORE, SCALAR_LOAD),
+}
+SCOPES = {
+    "gfx942": {"store_scope": "sc1", "load_scope": "sc1", "returns": "sc0"},
+    "gfx90a": {"store_scope": "", "load_scope": "glc", "returns": "glc"},
 }
 
 
 @cache
 def delay(target: str, way: str) -> int:
     """Cycles from the telling to the hearing."""
-    tell, ask = (part[target] for part in WAYS[way])
+    tell, ask = (part.format(**SCOPES[target]) for part in WAYS[way])
     body = SIGNAL.format(pauses=PAUSES, tell=tell, ask=ask)
     code_object = any_compiler(target).assemble(AsmKernel(body, arguments=2).source(target))
     flag, times = np.zeros(16, np.uint32), np.zeros(2, np.uint64)
@@ -82,7 +91,7 @@ def delay(target: str, way: str) -> int:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCOPES)
 def test_a_signal_is_heard_when_it_was_given(target: str, way: str) -> None:
     assert -SHARED_SLACK < delay(target, way) < 2 * SHARED_SLACK
 

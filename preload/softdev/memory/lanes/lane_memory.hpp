@@ -6,6 +6,7 @@
 
 #include "memory/lanes/atomics.hpp"
 #include "memory/lanes/groups.hpp"
+#include "vector/lanes/lanes.hpp"
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
@@ -30,10 +31,7 @@ struct LoadLane {
     if constexpr (bytes >= 4) {
       load_run<bytes / 4>(rows, memory, active);
     } else if (active == whole_group) {
-#pragma GCC ivdep
-      for (unsigned lane = 0; lane < group_lanes; ++lane) {
-        put(rows[lane], extended(memory + lane * bytes));
-      }
+      KTRACE_EACH_OF(group_lanes, lane) { put(rows[lane], extended(memory + lane * bytes)); }
     } else {
       for_each_lane(active, [&](unsigned lane) { move(rows, lane, memory + lane * bytes); });
     }
@@ -120,10 +118,7 @@ struct StoreLane {
     if constexpr (bytes >= 4) {
       store_run<bytes / 4>(rows, memory, active);
     } else if (active == whole_group) {
-#pragma GCC ivdep
-      for (unsigned lane = 0; lane < group_lanes; ++lane) {
-        move(rows, lane, memory + lane * bytes);
-      }
+      KTRACE_EACH_OF(group_lanes, lane) { move(rows, lane, memory + lane * bytes); }
     } else {
       for_each_lane(active, [&](unsigned lane) { move(rows, lane, memory + lane * bytes); });
     }

@@ -13,8 +13,8 @@ constexpr unsigned block_lanes = 16;
 #elif defined(__AVX2__)
 constexpr unsigned block_lanes = 8;
 #else
-// Without vectors that shift lanes apart, values are computed one by one; putting few of them together at
-// once would wait for each.
+// Values are computed one by one here. Reading a vector of them back at once would wait for its last one: all
+// lanes come in between.
 constexpr unsigned block_lanes = lanes;
 #endif
 
