@@ -57,7 +57,9 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="The prototype's folder, built.")
     parser.add_argument("--record", action="store_true", help="Keep the prototype's times.")
     parser.add_argument("--counts", action="store_true", help="Count instructions with valgrind.")
-    parser.add_argument("--once", action="store_true", help="One run on ktrace's device alone.")
+    parser.add_argument(
+        "--once", metavar="CASE", help="Run a case once, on ktrace's device."
+    )
     options = parser.parse_args()
     os.environ["KTRACE_SOFT_ARCH"] = TARGET
     devices: list[Device] = [SoftwareDevice(native_library(SOFTWARE_DEVICE))]
@@ -66,11 +68,11 @@ def main() -> None:
     found = [c for c in compilers_for(TARGET) if c.name == "ziglang"] or compilers_for(TARGET)
     if not found:
         sys.exit(f"no compiler for {TARGET}: pip install ziglang")
-    cases = prepared(devices, found[0], options.names)
     if options.once:
-        for case in cases:
-            case.launchers[0].run()
+        cases = prepared(devices, found[0], [options.once])
+        next(case for case in cases if case.name == options.once).launchers[0].run()
         return
+    cases = prepared(devices, found[0], options.names)
     counts = count_instructions(options.names) if options.counts else {}
     missed = report(cases, counts, record=options.record)
     if missed and options.against:
@@ -80,11 +82,15 @@ def main() -> None:
 def prepared(devices: Sequence[Device], compiler: Compiler, names: Sequence[str]) -> Iterator[Case]:
     """Yield the cases whose names have one of `names` in them."""
     for loop in LOOPS:
-        if not names or any(name in loop.name for name in names):
+        if is_chosen(loop.name, names):
             yield prepared_loop(devices, compiler, loop)
     for whole in WHOLES:
-        if not names or any(name in whole.name for name in names):
+        if is_chosen(whole.name, names):
             yield prepared_whole(devices, compiler, whole)
+
+
+def is_chosen(case: str, names: Sequence[str]) -> bool:
+    return not names or any(name in case for name in names)
 
 
 def prepared_loop(devices: Sequence[Device], compiler: Compiler, loop: Loop) -> Case:
@@ -128,7 +134,7 @@ def reference() -> float:
     return min(once() for _ in range(REPEAT))
 
 
-def report(cases: Iterator[Case], counts: dict[str, int], *, record: bool) -> list[str]:
+def report(cases: Iterator[Case], counts: dict[str, float], *, record: bool) -> list[str]:
     """Print a row per case; return the names of those that miss their targets."""
     unit = reference()
     recorded: dict[str, float] = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
@@ -149,8 +155,7 @@ def report(cases: Iterator[Case], counts: dict[str, int], *, record: bool) -> li
             line += f" {case.target:>6g}x  {'met' if is_met else 'MISSED'}"
             missed += [] if is_met else [case.name]
         if case.name in counts:
-            each = counts[case.name] / (case.instructions or 1)
-            line += f"   {each:,.0f}"
+            line += f"   {counts[case.name]:,.0f}"
         print_line(line)
     if record:
         RECORDED.write_text(json.dumps(recorded, indent=1) + "\n")
@@ -163,20 +168,31 @@ def run_in_turn(case: Case) -> Iterator[list[float]]:
         yield [launcher.run() for launcher in case.launchers]
 
 
-def count_instructions(names: Sequence[str]) -> dict[str, int]:
-    """Count the host's instructions of each loop's launch on ktrace's device, with callgrind."""
+def count_instructions(names: Sequence[str]) -> dict[str, float]:
+    """Count the host's instructions per wave instruction of each loop on ktrace's device.
+
+    Callgrind runs each loop in a process of its own; it does not know AVX-512.
+    """
     if shutil.which("valgrind") is None:
         sys.exit("--counts wants valgrind")
+    return {
+        loop.name: instructions_of(loop.name) / loop.instructions
+        for loop in LOOPS
+        if is_chosen(loop.name, names)
+    }
+
+
+def instructions_of(name: str) -> int:
+    """Host instructions of one dispatch of a loop."""
     with tempfile.TemporaryDirectory() as folder:
-        launch = "hipModuleLaunchKernel"
-        tool = ["valgrind", "--tool=callgrind", f"--toggle-collect={launch}"]
-        tool += [f"--dump-after={launch}", f"--callgrind-out-file={folder}/out"]
-        command = [*tool, sys.executable, __file__, "--once", *names]
-        subprocess.run(command, check=True, capture_output=True)
-        dumps = sorted(Path(folder).glob("out.*"), key=lambda path: int(path.suffix[1:]))
-        totals = [re.search(r"^totals: (\d+)", path.read_text(), re.M) for path in dumps]
-    chosen = [loop.name for loop in LOOPS if not names or any(name in loop.name for name in names)]
-    return {name: int(total[1]) for name, total in zip(chosen, totals, strict=False) if total}
+        tool = ["valgrind", "--tool=callgrind", "--toggle-collect=*run_dispatch*"]
+        command = [*tool, f"--callgrind-out-file={folder}/out", sys.executable, __file__]
+        environment = {**os.environ, "KTRACE_SOFT_LANES": "avx2"}
+        subprocess.run([*command, "--once", name], check=True, capture_output=True, env=environment)
+        total = re.search(r"^totals: (\d+)", Path(folder, "out").read_text(), re.M)
+    if total is None or int(total[1]) == 0:
+        sys.exit(f"callgrind saw no dispatch of {name}")
+    return int(total[1])
 
 
 def print_line(line: str) -> None:

@@ -46,7 +46,9 @@ inline void put_lanes(uint32_t* rows, __m128i a, __m128i b, __m128i c, __m128i d
 template <unsigned dwords>
 inline __m128i load_lane(const uint8_t* from) {
   if constexpr (dwords == 1) {
-    return _mm_loadu_si32(from);
+    int32_t value;
+    std::memcpy(&value, from, sizeof value);
+    return _mm_cvtsi32_si128(value);
   } else if constexpr (dwords == 2) {
     return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
   } else if constexpr (dwords == 3) {
