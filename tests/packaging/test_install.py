@@ -105,5 +105,5 @@ def test_the_extras_are_those_that_the_readme_names(wheel: Path) -> None:
 
     extras = set(metadata.get_all("Provides-Extra") or [])
 
-    assert extras == {"flydsl", "parquet", "tests", "view"}
+    assert extras == {"disassembler", "flydsl", "parquet", "tests", "view"}
     assert [extra for extra in extras - {"tests"} if f"ktrace[{extra}]" not in readme] == []
