@@ -57,9 +57,7 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="The prototype's folder, built.")
     parser.add_argument("--record", action="store_true", help="Keep the prototype's times.")
     parser.add_argument("--counts", action="store_true", help="Count instructions with valgrind.")
-    parser.add_argument(
-        "--once", metavar="CASE", help="Run a case once, on ktrace's device."
-    )
+    parser.add_argument("--once", metavar="CASE", help="Run a case once, on ktrace's device.")
     options = parser.parse_args()
     os.environ["KTRACE_SOFT_ARCH"] = TARGET
     devices: list[Device] = [SoftwareDevice(native_library(SOFTWARE_DEVICE))]
