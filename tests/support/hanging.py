@@ -4,8 +4,6 @@ from pathlib import Path
 
 from support.compile_kernel import any_compiler
 
-# The waves sleep for 64 cycles, not more: the model's clock runs ahead of the host's as they wait,
-# and on a slow host longer naps would outlast the 32-bit clock (2^32 cycles).
 INCLUDE = Path(__file__).parents[2] / "preload" / "include"
 SOURCE = """
 #include <mini_hip.hpp>
@@ -19,7 +17,7 @@ __device__ __noinline__ void wait_for(const volatile int* flag, int* arrived KTR
   KTRACE_RANGE(t, "poll");
   arrive(arrived);
   while (*flag == 0) {
-    __builtin_amdgcn_s_sleep(1);
+    __builtin_amdgcn_s_sleep(127);
   }
 }
 extern "C" __global__ void spin(const volatile int* flag, int* arrived, int n KTRACE_PARAM) {
@@ -35,7 +33,7 @@ extern "C" __global__ void spin(const volatile int* flag, int* arrived, int n KT
     KTRACE_PHASE(t, "wait_barrier");
     arrive(arrived);
     while (*flag == 0) {
-      __builtin_amdgcn_s_sleep(1);
+      __builtin_amdgcn_s_sleep(127);
     }
   }
   KTRACE_POP(t);
