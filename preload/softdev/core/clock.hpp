@@ -34,6 +34,18 @@ class Turns {
     m_busy |= wanted;
     return true;
   }
+  // Bit k: whether turn + k is known to be free, for the next 16 at least; 0 if `turn` is too long past.
+  uint64_t free_from(uint64_t turn) {
+    if (__builtin_expect(turn - m_base > 48, 0)) {
+      if (turn < m_base) {
+        return 0;
+      }
+      move_to(turn);
+    }
+    return ~m_busy >> (turn - m_base);
+  }
+  // Bit k: turn + k, which was free.
+  void take_all(uint64_t turn, uint64_t turns) { m_busy |= turns << (turn - m_base); }
   // The first turn from `turn` on in which the unit is free.
   uint64_t first_free(uint64_t turn) const {
     if (turn >= m_base + 64) {

@@ -16,10 +16,11 @@ void LineCache::clear() {
 }
 
 bool LineCache::insert(uint64_t line) {
-  if (m_count == m_lines) {
-    forget(m_order[m_next]);
-  } else {
+  const uint64_t key = key_of(line);
+  if (m_count < m_lines) {
     ++m_count;
+  } else if (forget(m_order[m_next])) {
+    m_recent = find(key);  // it may have moved
   }
   if (m_next == m_order.size()) {
     m_order.push_back(line);
@@ -27,8 +28,6 @@ bool LineCache::insert(uint64_t line) {
     m_order[m_next] = line;
   }
   m_next = m_next + 1 == m_lines ? 0 : m_next + 1;
-  const uint64_t key = key_of(line);
-  m_recent = find(key);  // forgetting may have moved it
   if (is_empty(m_recent)) {
     if (size_t{m_blocks} * 2 >= m_table.size()) {
       grow();
@@ -41,13 +40,19 @@ bool LineCache::insert(uint64_t line) {
   return false;
 }
 
-void LineCache::forget(uint64_t line) {
-  const size_t slot = find(key_of(line));
-  m_table[slot].lines &= ~bit_of(line);
-  if (m_table[slot].lines == 0) {
-    erase(slot);
-    --m_blocks;
+bool LineCache::forget(uint64_t line) {
+  const uint64_t key = key_of(line);
+  if (m_table[m_oldest].key != key) {
+    m_oldest = find(key);
   }
+  Block& block = m_table[m_oldest];
+  block.lines &= ~bit_of(line);
+  if (block.lines != 0) {
+    return false;
+  }
+  erase(m_oldest);
+  --m_blocks;
+  return true;
 }
 
 // Most dispatches touch few lines: the table becomes as large as they need.

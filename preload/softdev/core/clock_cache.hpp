@@ -42,7 +42,8 @@ class LineCache {
   std::vector<uint64_t> m_order;                           // lines, a ring by age
   std::vector<Block> m_table = std::vector<Block>(least);  // open addressing, at most half full
   size_t m_mask = least - 1;
-  size_t m_recent = 0;  // slot that was used last
+  size_t m_recent = 0;  // slot that was used last, or would have been
+  size_t m_oldest = 0;  // slot of a line that was forgotten lately
 
   static constexpr size_t least = 8;
   uint64_t key_of(uint64_t line) const { return m_epoch << number_bits | line >> block_bits; }
@@ -60,8 +61,8 @@ class LineCache {
     }
     return slot;
   }
-  bool insert(uint64_t line);  // false
-  void forget(uint64_t line);
+  bool insert(uint64_t line);  // behind `touch`; false
+  bool forget(uint64_t line);  // whether blocks have moved
   void erase(size_t slot);
   void grow();
 };

@@ -183,6 +183,22 @@ void finish_consecutive_access(Wave& wave, uint64_t begin, unsigned size, Traffi
   finish_walk(wave, walk, std::min(lanes, line_bytes / size), traffic);
 }
 
+void finish_group_runs(Wave& wave, const uint64_t* begins, unsigned size, Traffic traffic) {
+  constexpr unsigned groups = lanes / group_lanes;
+  if (begins[groups - 1] - begins[0] == uint64_t{lanes - group_lanes} * size) {
+    finish_consecutive_access(wave, begins[0], size, traffic);
+    return;
+  }
+  Walk walk(*wave.clock, traffic);
+  uint64_t before = ~uint64_t{0};  // the line of the last lane's first byte
+  for (unsigned k = 0; k < groups; ++k) {
+    walk_consecutive(walk, begins[k], uint64_t{group_lanes} * size, line_of(begins[k]) != before);
+    before = line_of(begins[k] + uint64_t{group_lanes - 1} * size);
+  }
+  constexpr auto line_bytes = static_cast<unsigned>(clock_model::line);
+  finish_walk(wave, walk, std::min(lanes, line_bytes / size), traffic);
+}
+
 void finish_scratch_access(Wave& wave, const Inst& inst, Traffic traffic) {
   const uint64_t lines = inst.data_dwords * (lanes * sizeof(uint32_t) / clock_model::line);
   const uint64_t busy = occupy_l1(wave, lines);

@@ -47,6 +47,8 @@ void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffi
 void finish_vector_access(Wave& wave, const Footprint& footprint, Traffic traffic, uint64_t changes);
 // The same for all lanes, each next to the one before, from `begin` on.
 void finish_consecutive_access(Wave& wave, uint64_t begin, unsigned size, Traffic traffic);
+// The same for all lanes, of which each of the four groups of 16 is side by side from begins[k] on.
+void finish_group_runs(Wave& wave, const uint64_t* begins, unsigned size, Traffic traffic);
 // Scratch: every wave has its own, and it is in L1.
 void finish_scratch_access(Wave& wave, const Inst& inst, Traffic traffic);
 // buffer_wbl2, buffer_inv and the like.

@@ -8,6 +8,7 @@
 
 #include "core/clock_memory.hpp"
 #include "core/wave.hpp"
+#include "core/wave_setup.hpp"
 
 namespace ktrace::softdev {
 
@@ -28,6 +29,7 @@ struct Resident {
 // A workgroup with all its waves. Its LDS comes into being with the first of them.
 struct StartedGroup : Workgroup {
   std::vector<Resident> residents;
+  GroupShape shape = {};
   bool has_lds = false;
 };
 

@@ -152,6 +152,51 @@ inline void execute(Wave& wave, const Inst& inst) {
   }
 }
 
+// How many instructions of a line can start one turn after the other from `turn` on, until one would have to
+// wait or would start after the deadline. Their turns are taken.
+inline unsigned start_line(const Wave& wave, CuUnits& units, Line line, uint64_t turn, uint64_t deadline) {
+  Turns& scalar = units.turns(static_cast<uint8_t>(Unit::salu), wave.simd);
+  Turns& vector = units.turns(static_cast<uint8_t>(Unit::valu), wave.simd);
+  const uint64_t last = deadline / Turns::cycles;
+  if (last < turn || line.count < 2) {
+    return 0;
+  }
+  uint64_t ends = uint64_t{1} << std::min<uint64_t>(line.count, last - turn + 1);
+  if (line.scalar) {
+    ends |= ~scalar.free_from(turn) & line.scalar;
+  }
+  if (line.vector) {
+    ends |= ~vector.free_from(turn) & line.vector;
+  }
+  const uint64_t started = (ends & -ends) - 1;
+  if (const uint64_t turns = line.scalar & started) {
+    scalar.take_all(turn, turns);
+  }
+  if (const uint64_t turns = line.vector & started) {
+    vector.take_all(turn, turns);
+  }
+  return static_cast<unsigned>(__builtin_ctzll(ends));
+}
+
+// Executes `count` instructions in line; `pc` is that of the first, and of the one behind them afterwards.
+// Returns the last.
+inline const Decoded* run_line(Wave& wave, const Decoded* decoded, unsigned count, uint64_t& pc) {
+  for (;;) {
+    wave.pc = pc;
+    decoded->inst.handler(wave, decoded->inst);
+    pc += decoded->inst.size;
+    if (--count == 0) {
+      return decoded;
+    }
+    decoded = decoded->next.load(std::memory_order_acquire);
+  }
+}
+
+inline Line line_of(const Wave& wave, const Decoded& decoded, uint64_t pc) {
+  const Line line = decoded.line.load(std::memory_order_acquire);
+  return __builtin_expect(line.count == 0, 0) ? wave.text->line_at(pc, decoded) : line;
+}
+
 // The wave's pc and time live in registers: what comes next does not wait for their way through memory unless
 // an instruction may have changed them.
 template <bool checked>
@@ -161,6 +206,18 @@ bool run(Wave& wave, CuUnits& units, uint64_t deadline) {
   bool waits = false;
   const Decoded* decoded = fetch(wave);
   do {
+    if (!checked && decoded->is_in_line && time >= wave.matrix_ready && limit - executed >= Line::most &&
+        !wave.gpr_index_on) {
+      const uint64_t turn = Turns::of(time);
+      if (const unsigned count = start_line(wave, units, line_of(wave, *decoded, pc), turn, deadline)) {
+        decoded = run_line(wave, decoded, count, pc);
+        executed += count;
+        time = (turn + count) * Turns::cycles;
+        wave.pc = pc;
+        decoded = fetch_next(wave, *decoded);
+        continue;
+      }
+    }
     if (__builtin_expect(executed == limit, 0)) {
       budget_fault(wave);
     }
@@ -172,20 +229,20 @@ bool run(Wave& wave, CuUnits& units, uint64_t deadline) {
     execute<checked>(wave, decoded->inst);
     ++executed;
     pc += decoded->inst.size;
-    if (decoded->goes_on) {
-      time += clock_model::issue;
+    if (decoded->after != After::anyhow) {
+      time = (decoded->after == After::next ? time : wave.time) + clock_model::issue;
       wave.pc = pc;
       decoded = fetch_next(wave, *decoded);
       continue;
     }
     time = wave.time + clock_model::issue;
     wave.pc += decoded->inst.size;
-    if (__builtin_expect(wave.done, 0)) {
+    if (__builtin_expect(wave.done || wave.at_barrier, 0)) {
       break;
     }
     decoded = wave.pc == pc ? fetch_next(wave, *decoded) : fetch(wave);
     pc = wave.pc;
-  } while (time <= deadline && !wave.at_barrier);
+  } while (time <= deadline);
   wave.time = time;
   wave.dispatch->budget -= executed;
   wave.instructions += executed;

@@ -7,6 +7,7 @@
 #include <new>
 #include <queue>
 #include <string>
+#include <utility>
 
 #include "core/access_guard.hpp"
 #include "core/check.hpp"
@@ -88,11 +89,12 @@ class Run {
   }
 
   ~Run() {  // after a fault, waves are still resident
-    for (const ComputeUnit& cu : m_cus) {
-      for (const auto& group : cu.groups) {
+    for (ComputeUnit& cu : m_cus) {
+      for (auto& group : cu.groups) {
         for (Resident& resident : group->residents) {
           retire(resident);
         }
+        m_pool.give_group(std::move(group));
       }
     }
   }
@@ -123,7 +125,6 @@ class Run {
   uint32_t m_next_serial = 0;
   std::vector<ComputeUnit> m_cus;
   std::vector<Xcd> m_xcds;
-  std::vector<std::unique_ptr<StartedGroup>> m_ended;  // to be used again
   const Wave* m_current = nullptr;
   DispatchResult m_result;
   // CUs that have something to do, by when, then by number.
@@ -164,19 +165,10 @@ class Run {
     }
   }
 
-  std::unique_ptr<StartedGroup> take_group() {
-    if (m_ended.empty()) {
-      return std::make_unique<StartedGroup>();
-    }
-    auto group = std::move(m_ended.back());
-    m_ended.pop_back();
-    return group;
-  }
-
   void start_group(Xcd& xcd, ComputeUnit& cu, uint64_t time) {
     const uint64_t number = xcd.next_group;
     xcd.next_group += m_topology.xcds;
-    cu.groups.push_back(take_group());
+    cu.groups.push_back(m_pool.take_group());
     StartedGroup& group = *cu.groups.back();
     const uint32_t* grid = m_launch.dispatch.grid;
     group.id[0] = static_cast<uint32_t>(number % grid[0]);
@@ -185,7 +177,9 @@ class Run {
     group.cu = cu.index;
     group.has_lds = false;
     ++m_result.workgroups;
-    group.live_waves = shape_of(m_launch, group.id).waves();
+    group.shape = shape_of(m_launch, group.id);
+    group.live_waves = group.shape.waves();
+    group.waiting_waves = 0;
     group.residents.assign(group.live_waves, Resident());
     for (uint32_t k = 0; k < group.live_waves; ++k) {
       start_wave(cu, group, k, time + k * clock_model::wave_start);
@@ -224,10 +218,10 @@ class Run {
     wave.clock = cu.clock;
     wave.simd = resident.simd;
     set_place(wave, cu, resident);
-    wave.vgprs = m_pool.take_registers();
+    wave.vgprs = m_pool.take_registers(m_launch.vgprs, m_launch.agprs);
     wave.checks = check_from_environment() ? new WaveChecks(wave.arch) : nullptr;
     give_scratch(wave);
-    set_up_wave(wave, m_launch, shape_of(m_launch, group.id));
+    set_up_wave(wave, m_launch, group.shape);
   }
 
   void give_scratch(Wave& wave) const {
@@ -261,7 +255,7 @@ class Run {
     delete wave.checks;
     wave.checks = nullptr;
     if (wave.vgprs) {
-      m_pool.give_registers(wave.vgprs);
+      m_pool.give_registers(wave.vgprs, m_launch.vgprs, m_launch.agprs);
       wave.vgprs = nullptr;
     }
     m_pool.give(&wave);
@@ -331,7 +325,7 @@ class Run {
     }
     const auto found = std::find_if(cu.groups.begin(), cu.groups.end(),
                                     [&](const auto& owned) { return owned.get() == &group; });
-    m_ended.push_back(std::move(*found));
+    m_pool.give_group(std::move(*found));
     std::swap(*found, cu.groups.back());
     cu.groups.pop_back();
     cu.vacancies.push_back(time + clock_model::refill);

@@ -13,7 +13,9 @@
 
 namespace ktrace::softdev {
 
-// Waves and register files, and what the clock model knows of each CU, reused within and between
+struct StartedGroup;  // compute_unit.hpp
+
+// Waves, register files and workgroups, and what the clock model knows of each CU, reused within and between
 // dispatches: creating them is what costs.
 class WavePool {
  public:
@@ -21,7 +23,7 @@ class WavePool {
   // both.
   static constexpr size_t rows = 256 + 256 + 32;
 
-  WavePool() = default;
+  WavePool();
   ~WavePool();
   WavePool(const WavePool&) = delete;
   WavePool& operator=(const WavePool&) = delete;
@@ -29,9 +31,14 @@ class WavePool {
   // Waves have no registers yet.
   Wave* take();
   void give(Wave* wave) { m_free.push_back(wave); }
-  // A register file, with anything in it.
-  uint32_t* take_registers();
-  void give_registers(uint32_t* file) { m_free_registers.push_back(file); }
+  // A register file of which the first so many architectural and accumulation registers are 0, the others
+  // anything.
+  uint32_t* take_registers(uint32_t vgprs, uint32_t agprs);
+  // The same numbers as when it was taken. It is cleared now, while it is in the host's caches.
+  void give_registers(uint32_t* file, uint32_t vgprs, uint32_t agprs);
+  // A workgroup in the state in which the last one left it, or a new one.
+  std::unique_ptr<StartedGroup> take_group();
+  void give_group(std::unique_ptr<StartedGroup> group);
   // References stay valid.
   CuClock& clock(uint32_t cu, uint32_t xcd);
   // All units free, all caches empty: every dispatch begins so.
@@ -41,7 +48,13 @@ class WavePool {
   std::vector<void*> m_slabs;
   std::vector<std::unique_ptr<Wave>> m_waves;
   std::vector<Wave*> m_free;
-  std::vector<uint32_t*> m_free_registers;
+  struct RegisterFile {
+    uint32_t* rows;
+    uint32_t clear_vgprs;  // so many of the first are 0
+    uint32_t clear_agprs;
+  };
+  std::vector<RegisterFile> m_free_registers;
+  std::vector<std::unique_ptr<StartedGroup>> m_free_groups;
   std::deque<CuClock> m_cus;
   std::deque<XcdClock> m_xcds;
 

@@ -28,11 +28,26 @@ bool changes_pc(const Inst& inst) {
          (inst.encoding == Encoding::sopk && inst.op == call);
 }
 
-// Arithmetic, that is: everything but program control and memory.
-bool goes_on(const Inst& inst) {
-  const bool is_vector = inst.encoding >= Encoding::vop1 && inst.encoding <= Encoding::mfma;
-  const bool is_scalar = inst.encoding >= Encoding::sop1 && inst.encoding <= Encoding::sopk;
-  return is_vector || (is_scalar && !changes_pc(inst));
+// Program control may do anything. Memory instructions wait while their counter is full.
+After after_of(const Inst& inst) {
+  constexpr uint16_t wait_count = 12;
+  if (inst.encoding >= Encoding::vop1 && inst.encoding <= Encoding::mfma) {
+    return After::next;
+  }
+  if (inst.encoding >= Encoding::sop1 && inst.encoding <= Encoding::sopk) {
+    return changes_pc(inst) ? After::anyhow : After::next;
+  }
+  const bool is_wait = inst.encoding == Encoding::sopp && inst.op == wait_count;
+  return inst.encoding >= Encoding::smem || is_wait ? After::later : After::anyhow;
+}
+
+// s_set_gpr_idx_on changes how the next one is executed.
+bool is_in_line(const Decoded& decoded) {
+  constexpr uint16_t set_gpr_idx_on = 17;
+  const Inst& inst = decoded.inst;
+  return decoded.start == Start::in_turn && decoded.turns == 1 && decoded.after == After::next &&
+         inst.unit != static_cast<uint8_t>(Unit::matrix) &&
+         !(inst.encoding == Encoding::sopc && inst.op == set_gpr_idx_on);
 }
 
 // What waves of different CUs tell each other with: atomics, accesses of the agent's or the system's scope,
@@ -105,6 +120,27 @@ Handler find_handler(const Inst& inst) {
   return nullptr;
 }
 
+Line Text::line_at(uint64_t pc, const Decoded& first) const {
+  Line line;
+  line.count = 1;
+  const Decoded* decoded = &first;
+  for (unsigned k = 0; k < Line::most && decoded->is_in_line; ++k) {
+    const bool is_scalar = decoded->inst.unit == static_cast<uint8_t>(Unit::salu);
+    uint16_t& turns = is_scalar ? line.scalar : line.vector;
+    turns = static_cast<uint16_t>(turns | 1u << k);
+    line.count = static_cast<uint16_t>(k + 1);
+    pc += decoded->inst.size;
+    if (!contains(pc)) {
+      break;
+    }
+    const Decoded* next = at(pc);
+    decoded->next.store(next, std::memory_order_release);
+    decoded = next;
+  }
+  first.line.store(line, std::memory_order_release);
+  return line;
+}
+
 const Decoded* Text::decode_at(uint64_t pc) const {
   const std::lock_guard lock(m_mutex);
   Slot& slot = m_by_dword[(pc - base) >> 2];
@@ -122,7 +158,8 @@ const Decoded* Text::decode_at(uint64_t pc) const {
   decoded.start = start_of(inst, arch);
   const uint64_t turns = inst.busy_cycles / Turns::cycles;
   decoded.turns = static_cast<uint8_t>(inst.result_cycles == 0 && turns <= 32 ? turns : 0);
-  decoded.goes_on = goes_on(inst);
+  decoded.after = after_of(inst);
+  decoded.is_in_line = is_in_line(decoded);
   if (inst.encoding >= Encoding::vop1) {
     decoded.registers = registers_of(inst, arch);
   }

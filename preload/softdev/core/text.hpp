@@ -20,13 +20,29 @@ Handler find_handler(const Inst& inst);
 // other CUs, as they may notice it.
 enum class Start : uint8_t { at_once, in_turn, on_cu, in_order };
 
+// How the wave goes on after an instruction: with the next one, 4 cycles later; with the next one, at whatever
+// time; or anyhow.
+enum class After : uint8_t { next, later, anyhow };
+
+// Instructions in line of which each takes one turn of the scalar or of the vector unit, and which are followed
+// by the next: they need not be looked at one by one. Bit k stands for the k-th of them, 0 for the first.
+struct Line {
+  static constexpr unsigned most = 16;
+  uint16_t count = 0;  // 0: not known yet; 1: none, or one alone
+  uint16_t scalar = 0;
+  uint16_t vector = 0;
+  uint16_t unused = 0;  // eight bytes: an atomic without a lock
+};
+
 // An instruction, and what the interpreter looks at for each: the instruction behind it, once that has been
 // executed, so that straight-line code needs no lookup; and what is known of its time.
 struct Decoded {
   mutable std::atomic<const Decoded*> next{nullptr};
+  mutable std::atomic<Line> line{};  // that begins with it
   Start start = Start::at_once;
-  uint8_t turns = 0;     // that it takes, if it leaves no result behind to wait for; else 0
-  bool goes_on = false;  // changes neither pc nor time, and the wave goes on
+  uint8_t turns = 0;  // that it takes, if it leaves no result behind to wait for; else 0
+  After after = After::anyhow;
+  bool is_in_line = false;
   Inst inst;
   RegisterUse registers;  // of vector and memory instructions
 };
@@ -40,6 +56,8 @@ struct Text {
   const Arch arch;
 
   bool contains(uint64_t pc) const { return pc - base < size && (pc & 3) == 0; }
+  // The line that begins with the instruction at `pc`, which is `first`. Its instructions know each other then.
+  Line line_at(uint64_t pc, const Decoded& first) const;
   // `pc` is contained. Never null; what cannot be decoded has a handler that raises the fault.
   const Decoded* at(uint64_t pc) const {
     const Decoded* decoded = m_by_dword[(pc - base) >> 2].load(std::memory_order_acquire);

@@ -1,8 +1,11 @@
-// Memory of waves and register files, and the clocks of CUs.
+// Memory of waves, register files and workgroups, and the clocks of CUs.
 #include <sys/mman.h>
 
+#include <cstring>
 #include <new>
+#include <utility>
 
+#include "core/compute_unit.hpp"
 #include "core/scheduler.hpp"
 
 namespace ktrace::softdev {
@@ -16,7 +19,18 @@ constexpr size_t file_dwords = WavePool::rows * lanes + apart;
 constexpr size_t slab_files = 64;
 constexpr size_t slab_bytes = slab_files * file_dwords * sizeof(uint32_t);
 
+// Of one kind of registers, of which the first is `rows`.
+void clear_rows(uint32_t* rows, uint32_t from, uint32_t to) {
+  if (from < to) {
+    std::memset(rows + size_t{from} * lanes, 0, size_t{to - from} * lanes * sizeof(uint32_t));
+  }
+}
+
+constexpr size_t first_agpr = size_t{256} * lanes;
+
 }  // namespace
+
+WavePool::WavePool() = default;
 
 WavePool::~WavePool() {
   for (void* slab : m_slabs) {
@@ -56,13 +70,32 @@ Wave* WavePool::take() {
   return wave;
 }
 
-uint32_t* WavePool::take_registers() {
+std::unique_ptr<StartedGroup> WavePool::take_group() {
+  if (m_free_groups.empty()) {
+    return std::make_unique<StartedGroup>();
+  }
+  auto group = std::move(m_free_groups.back());
+  m_free_groups.pop_back();
+  return group;
+}
+
+void WavePool::give_group(std::unique_ptr<StartedGroup> group) { m_free_groups.push_back(std::move(group)); }
+
+uint32_t* WavePool::take_registers(uint32_t vgprs, uint32_t agprs) {
   if (m_free_registers.empty()) {
     grow();
   }
-  uint32_t* file = m_free_registers.back();
+  const RegisterFile file = m_free_registers.back();
   m_free_registers.pop_back();
-  return file;
+  clear_rows(file.rows, file.clear_vgprs, vgprs);
+  clear_rows(file.rows + first_agpr, file.clear_agprs, agprs);
+  return file.rows;
+}
+
+void WavePool::give_registers(uint32_t* file, uint32_t vgprs, uint32_t agprs) {
+  clear_rows(file, 0, vgprs);
+  clear_rows(file + first_agpr, 0, agprs);
+  m_free_registers.push_back({file, vgprs, agprs});
 }
 
 void WavePool::grow() {
@@ -75,7 +108,8 @@ void WavePool::grow() {
   madvise(slab, slab_bytes, MADV_NOHUGEPAGE);
   m_slabs.push_back(slab);
   for (size_t k = slab_files; k-- > 0;) {
-    m_free_registers.push_back(static_cast<uint32_t*>(slab) + k * file_dwords);
+    constexpr uint32_t all = 256;  // fresh pages
+    m_free_registers.push_back({static_cast<uint32_t*>(slab) + k * file_dwords, all, all});
   }
 }
 

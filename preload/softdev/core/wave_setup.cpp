@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/text.hpp"
+
 namespace ktrace::softdev {
 
 namespace {
@@ -169,6 +171,10 @@ LaunchState::LaunchState(const Dispatch& wanted, uint64_t id, uint32_t lds)
     whole_group.size[axis] = wanted.block[axis];
   }
   ids = packed_ids(whole_group);
+  entry = kernel.entry + ((kernel.kernarg_preload & 0x7f) ? preload_prologue : 0);
+  for (const auto& segment : wanted.code_object->texts()) {
+    text = segment->contains(entry) ? segment.get() : text;
+  }
   packet.private_segment_size = scratch_size;
   packet.group_segment_size = lds_size;
   packet.kernel_object = kernel.descriptor;
@@ -193,8 +199,6 @@ GroupShape shape_of(const LaunchState& launch, const uint32_t id[3]) {
 }
 
 void set_up_wave(Wave& wave, const LaunchState& launch, const GroupShape& shape) {
-  std::memset(wave.vgpr(0), 0, size_t{launch.vgprs} * lanes * sizeof(uint32_t));
-  std::memset(wave.vgpr(256), 0, size_t{launch.agprs} * lanes * sizeof(uint32_t));
   const uint32_t left = shape.work_items() - wave.wave_in_group * lanes;
   wave.set_exec(left >= lanes ? ~uint64_t{0} : (uint64_t{1} << left) - 1);
   set_user_registers(wave, launch);
@@ -205,7 +209,8 @@ void set_up_wave(Wave& wave, const LaunchState& launch, const GroupShape& shape)
   wave.mode = (launch.kernel.rsrc1 >> float_mode_shift & 0xff) |
               (launch.kernel.rsrc1 >> dx10_clamp_shift & 1) * mode_dx10_clamp |
               (launch.kernel.rsrc1 >> ieee_shift & 1) * mode_ieee;
-  wave.pc = launch.kernel.entry + ((launch.kernel.kernarg_preload & 0x7f) ? preload_prologue : 0);
+  wave.pc = launch.entry;
+  wave.text = launch.text;
 }
 
 }  // namespace ktrace::softdev

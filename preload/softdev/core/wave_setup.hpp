@@ -60,12 +60,15 @@ struct LaunchState {
   QueueDescriptor own_queue = {};
   uint64_t queue;  // address
   GroupShape whole_group;
-  std::vector<uint32_t> ids;  // the work-items' of a whole group, as they stand in v0
+  uint64_t entry = 0;          // address of the first instruction
+  const Text* text = nullptr;  // that has it, if any does
+  std::vector<uint32_t> ids;   // the work-items' of a whole group, as they stand in v0
 };
 
 GroupShape shape_of(const LaunchState& launch, const uint32_t id[3]);
 
-// Sets registers, EXEC, MODE and pc. `wave` has been reset and has its workgroup and wave_in_group.
+// Sets registers, EXEC, MODE and pc. `wave` has been reset and has its workgroup, its wave_in_group, and registers
+// that are 0.
 void set_up_wave(Wave& wave, const LaunchState& launch, const GroupShape& shape);
 
 }  // namespace ktrace::softdev

@@ -130,25 +130,35 @@ uint64_t pair_of(const uint32_t* rows, unsigned lane) {
 }
 
 // With the operation known, its loop has no switch in it.
-template <unsigned number>
-void perform_lanes(const AtomicRows& rows, const uint64_t* addresses) {
+template <unsigned number, bool returns>
+void perform_lanes(const AtomicRows& given, const uint64_t* addresses) {
   constexpr auto op = static_cast<AtomicOp>(number);
+  const AtomicRows rows = given;  // which the compiler knows that no lane writes to
   for_each_lane(rows.exec, [&](unsigned lane) {
     auto* memory = reinterpret_cast<uint8_t*>(addresses[lane]);
     if constexpr (atomic_dwords(op) == 1) {
       const uint32_t old = perform32(op, memory, rows.data[lane], has_compare(op) ? rows.compare[lane] : 0);
-      if (rows.result) {
+      if constexpr (returns) {
         rows.result[lane] = old;
       }
     } else {
       const uint64_t compare = has_compare(op) ? pair_of(rows.compare, lane) : 0;
       const uint64_t old = perform64(op, memory, pair_of(rows.data, lane), compare);
-      if (rows.result) {
+      if constexpr (returns) {
         rows.result[lane] = static_cast<uint32_t>(old);
         rows.result[lanes + lane] = static_cast<uint32_t>(old >> 32);
       }
     }
   });
+}
+
+template <unsigned number>
+void perform_either(const AtomicRows& rows, const uint64_t* addresses) {
+  if (rows.result) {
+    perform_lanes<number, true>(rows, addresses);
+  } else {
+    perform_lanes<number, false>(rows, addresses);
+  }
 }
 
 constexpr bool may_run(AtomicOp op) {
@@ -202,7 +212,7 @@ constexpr unsigned first_op = 64, last_op = 164;
 
 template <size_t... numbers>
 constexpr std::array<PerformLanes, sizeof...(numbers)> lanes_table(std::index_sequence<numbers...>) {
-  return {perform_lanes<first_op + numbers>...};
+  return {perform_either<first_op + numbers>...};
 }
 template <size_t... numbers>
 constexpr std::array<PerformRun, sizeof...(numbers)> runs_table(std::index_sequence<numbers...>) {

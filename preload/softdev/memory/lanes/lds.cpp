@@ -17,11 +17,37 @@ namespace {
 template <typename Move>
 constexpr unsigned dwords_of = (Move::size + 3) / 4;
 
-int64_t step_of(const Progression& steps) { return static_cast<int32_t>(steps.step); }
+// What an instruction does at its addresses: once, or, ds_read2* and ds_write2*, twice.
+template <unsigned count>
+struct Moves {
+  uint32_t offset[count];
+  uint32_t* rows[count];
+};
+
+template <typename MoveOfLane>
+struct One {
+  using Move = MoveOfLane;
+  static Moves<1> moves(Wave& wave, const Inst& inst) {
+    return {{lds_offset(inst)}, {wave.vgpr(Move::writes_memory ? inst.vdata : inst.dst)}};
+  }
+};
+
+// Two offsets in units of the element, or of 64 elements.
+template <typename MoveOfLane, unsigned unit>
+struct Two {
+  using Move = MoveOfLane;
+  static Moves<2> moves(Wave& wave, const Inst& inst) {
+    const uint32_t offsets = lds_offset(inst);
+    return {{(offsets & 255) * unit, (offsets >> 8) * unit},
+            {wave.vgpr(Move::writes_memory ? inst.vdata : inst.dst),
+             wave.vgpr(Move::writes_memory ? inst.vdata2 : inst.dst + Move::size / 4)}};
+  }
+};
 
 // The active lanes, which are known to be inside; those of lanes that are off need not be.
 class PatternPlaces {
  public:
+  // `begin` is the pattern's base with the instruction's offset.
   PatternPlaces(Wave& wave, const LdsPattern& pattern, uint32_t begin)
       : m_lowest(wave.workgroup->lds.data() + static_cast<uint32_t>(begin + pattern.low)),
         m_pattern(pattern) {}
@@ -32,179 +58,186 @@ class PatternPlaces {
   const LdsPattern& m_pattern;
 };
 
-// `begin` is the pattern's base with the instruction's offset.
+// Of whole dwords.
 template <typename Move>
-void move_pattern(Wave& wave, const LdsPattern& pattern, uint32_t begin, uint32_t* rows) {
-  const PatternPlaces places(wave, pattern, begin);
-  const bool is_regular = pattern.is_regular && Move::size % 4 == 0;
-  if (is_regular && static_cast<Layout>(pattern.layouts[0]) == Layout::run) {
-    for (unsigned first = 0; first < lanes; first += group_lanes) {
-      Move::move_run(rows + first, places.at(first), whole_group);
-    }
-  } else if (is_regular) {
-    for (unsigned first = 0; first < lanes; first += group_lanes) {
-      Move::move_together(rows + first, places.at(first), whole_group);
+inline void move_tiles(const LdsPattern& pattern, const PatternPlaces& places, uint32_t* rows) {
+  static_assert(groups == 4 && group_lanes == 16);
+  uint8_t* const from[] = {places.at(0), places.at(16), places.at(32), places.at(48)};
+  if (static_cast<Layout>(pattern.layouts[0]) == Layout::run) {
+    for (unsigned k = 0; k < groups; ++k) {
+      Move::move_run(rows + k * group_lanes, from[k], whole_group);
     }
   } else {
-    for_each_group(pattern.exec, [&](unsigned first, uint32_t active) {
-      const auto layout =
-          Move::size % 4 == 0 ? static_cast<Layout>(pattern.layouts[first / group_lanes]) : Layout::anyhow;
-      move_group<Move>(layout, rows + first, active, [&](unsigned lane) { return places.at(first + lane); });
-    });
+    for (unsigned k = 0; k < groups; ++k) {
+      Move::move_together(rows + k * group_lanes, from[k], whole_group);
+    }
   }
 }
 
-// All lanes' bytes if they lie side by side; else null.
 template <typename Move>
-uint8_t* find_run(Wave& wave, const uint32_t* at, uint32_t offset) {
-  const uint32_t begin = at[0] + offset;
-  std::vector<uint8_t>& lds = wave.workgroup->lds;
-  return uint64_t{begin} + uint64_t{lanes} * Move::size <= lds.size() ? lds.data() + begin : nullptr;
+void move_groups(const LdsPattern& pattern, const PatternPlaces& places, uint32_t* rows) {
+  for_each_group(pattern.exec, [&](unsigned first, uint32_t active) {
+    const auto layout =
+        Move::size % 4 == 0 ? static_cast<Layout>(pattern.layouts[first / group_lanes]) : Layout::anyhow;
+    move_group<Move>(layout, rows + first, active, [&](unsigned lane) { return places.at(first + lane); });
+  });
 }
 
-template <typename Move>
-bool access_progression(Wave& wave, const uint32_t* at, uint32_t offset, uint32_t* rows) {
-  Progression steps;
-  uint8_t* origin = nullptr;
-  if (find_progression(wave, at, Move::size, steps)) {
-    origin = lds_origin(wave, steps, offset, Move::size);
+// `base` is that of the lanes. Does nothing and returns false if they are not all inside.
+template <typename Move, unsigned count>
+inline bool access_pattern(Wave& wave, const LdsPattern& pattern, uint32_t base, const Moves<count>& moves) {
+  for (const uint32_t offset : moves.offset) {
+    if (!is_inside(wave, pattern, base + offset, Move::size)) {
+      return false;
+    }
   }
-  if (!origin) {
-    return false;
+  if (pattern.is_tiled && Move::size % 4 == 0) {
+    for (unsigned k = 0; k < count; ++k) {
+      move_tiles<Move>(pattern, {wave, pattern, base + moves.offset[k]}, moves.rows[k]);
+    }
+  } else {
+    for (unsigned k = 0; k < count; ++k) {
+      move_groups<Move>(pattern, {wave, pattern, base + moves.offset[k]}, moves.rows[k]);
+    }
   }
-  move_progression<Move>(wave.exec(), rows, origin, step_of(steps));
-  finish_lds(wave, lds_conflicts<dwords_of<Move>>(wave, steps));
+  finish_lds(wave, count * pattern.extra);
   return true;
 }
 
-// Some lanes, or lanes that are not side by side.
-template <typename Move>
-void access_scattered(Wave& wave, const Inst& inst, uint32_t* rows) {
+// Likewise.
+template <typename Move, unsigned count>
+inline bool access_progression(Wave& wave, uint64_t exec, const Progression& steps,
+                               const Moves<count>& moves) {
+  uint8_t* origins[count];
+  for (unsigned k = 0; k < count; ++k) {
+    origins[k] = lds_origin(wave, exec, steps, moves.offset[k], Move::size);
+    if (!origins[k]) {
+      return false;
+    }
+  }
+  for (unsigned k = 0; k < count; ++k) {
+    move_progression<Move>(exec, moves.rows[k], origins[k], static_cast<int32_t>(steps.step));
+  }
+  finish_lds(wave, count * lds_conflicts<dwords_of<Move>>(wave, exec, steps));
+  return true;
+}
+
+// Likewise; all lanes lie side by side.
+template <typename Move, unsigned count>
+inline bool access_run(Wave& wave, const uint32_t* at, const Moves<count>& moves) {
+  const std::vector<uint8_t>& lds = wave.workgroup->lds;
+  uint8_t* from[count];
+  for (unsigned k = 0; k < count; ++k) {
+    const uint32_t begin = at[0] + moves.offset[k];
+    if (uint64_t{begin} + uint64_t{lanes} * Move::size > lds.size()) {
+      return false;
+    }
+    from[k] = wave.workgroup->lds.data() + begin;
+  }
+  move_run<Move>(moves.rows[0], from[0]);  // not in a loop: compilers would unroll the lanes' own instead
+  if constexpr (count == 2) {
+    move_run<Move>(moves.rows[1], from[1]);
+  }
+  finish_lds(wave);
+  return true;
+}
+
+template <typename Move, unsigned count>
+void access_lanes(Wave& wave, const Inst& inst, const Moves<count>& moves) {
+  const LdsAddresses addresses(wave, inst);
+  for_each_lane(wave.exec(), [&](unsigned lane) {
+    for (unsigned k = 0; k < count; ++k) {
+      const uint32_t address = addresses.at[lane] + moves.offset[k];
+      Move::move(moves.rows[k], lane, lds_memory(wave, inst, address, Move::size, lane));
+    }
+  });
+}
+
+// Some lanes, or lanes for which there is no shorter way.
+template <typename Access>
+[[gnu::noinline]] void access_scattered(Wave& wave, const Inst& inst) {
+  using Move = typename Access::Move;
+  const auto moves = Access::moves(wave, inst);
   const uint64_t exec = wave.exec();
-  const uint32_t* at = wave.vgpr(inst.vaddr);
-  const uint32_t offset = lds_offset(inst);
   if (!exec) {
     finish_lds(wave);
     return;
   }
-  if (access_progression<Move>(wave, at, offset, rows)) {
+  const uint32_t* at = wave.vgpr(inst.vaddr);
+  Progression steps;
+  if (find_progression(wave, at, Move::size, steps) && access_progression<Move>(wave, exec, steps, moves)) {
     return;
   }
   const LdsPattern& pattern = lds_pattern(wave, {at, dwords_of<Move>});
-  const uint32_t begin = lds_base(wave, at) + offset;
-  if (is_inside(wave, pattern, begin, Move::size)) {
-    move_pattern<Move>(wave, pattern, begin, rows);
-  } else {
-    for_each_lane(exec, [&](unsigned lane) {
-      Move::move(rows, lane, lds_memory(wave, inst, at[lane] + offset, Move::size, lane));
-    });
+  remember_met(wave, inst, pattern);
+  if (!access_pattern<Move>(wave, pattern, lds_base(wave, at), moves)) {
+    access_lanes<Move>(wave, inst, moves);
+    finish_lds(wave, sizeof moves.offset / sizeof moves.offset[0] * pattern.extra);
   }
-  finish_lds(wave, pattern.extra);
 }
 
-template <typename Move>
+// All lanes, in a pattern that the instruction may have met before.
+template <typename Access>
+[[gnu::noinline]] void access_met(Wave& wave, const Inst& inst) {
+  using Move = typename Access::Move;
+  if constexpr (Move::size % 4 == 0) {
+    const uint32_t* at = wave.vgpr(inst.vaddr);
+    const LdsPattern* const met = find_met(wave, inst, at, dwords_of<Move>);
+    if (met && access_pattern<Move>(wave, *met, at[0] & ~3u, Access::moves(wave, inst))) {
+      return;
+    }
+  }
+  access_scattered<Access>(wave, inst);
+}
+
+// Whether all lanes' addresses seem to be a progression.
+inline bool may_be_steps(const uint32_t* at) {
+  return at[lanes - 1] - at[0] == (lanes - 1) * (at[1] - at[0]);
+}
+
+template <typename Access>
+[[gnu::noinline]] void access_steps(Wave& wave, const Inst& inst) {
+  const uint32_t* at = wave.vgpr(inst.vaddr);
+  const Progression steps{at[0], at[1] - at[0]};
+  if (!is_progression<false>(at, nullptr, steps) ||
+      !access_progression<typename Access::Move>(wave, all_lanes, steps, Access::moves(wave, inst))) {
+    access_met<Access>(wave, inst);
+  }
+}
+
+// Each way is a function of its own: the usual ones need no frame.
+template <typename Access>
 void access(Wave& wave, const Inst& inst) {
-  uint32_t* rows = wave.vgpr(Move::writes_memory ? inst.vdata : inst.dst);
+  using Move = typename Access::Move;
   const uint32_t* at = wave.vgpr(inst.vaddr);
-  if (wave.exec() == all_lanes && is_run<Move::size>(at)) {
-    if (uint8_t* run = find_run<Move>(wave, at, lds_offset(inst))) {
-      move_run<Move>(rows, run);
-      finish_lds(wave);
-      return;
+  if (wave.exec() != all_lanes) {
+    access_scattered<Access>(wave, inst);
+  } else if (is_run<Move::size>(at)) {
+    if (!access_run<Move>(wave, at, Access::moves(wave, inst))) {
+      access_scattered<Access>(wave, inst);
     }
-  }
-  access_scattered<Move>(wave, inst, rows);
-}
-
-// The operands of ds_read2* and ds_write2*: two accesses, offsets in units of the element, or of 64 elements.
-struct Two {
-  Two(const Inst& inst, unsigned unit, uint32_t* rows0, uint32_t* rows1)
-      : offset{(lds_offset(inst) & 255) * unit, (lds_offset(inst) >> 8) * unit}, rows{rows0, rows1} {}
-  uint32_t offset[2];
-  uint32_t* rows[2];
-};
-
-template <typename Move>
-bool access_two_progressions(Wave& wave, const uint32_t* at, const Two& two) {
-  Progression steps;
-  if (!find_progression(wave, at, Move::size, steps)) {
-    return false;
-  }
-  uint8_t* const first = lds_origin(wave, steps, two.offset[0], Move::size);
-  uint8_t* const second = lds_origin(wave, steps, two.offset[1], Move::size);
-  if (!first || !second) {
-    return false;
-  }
-  const uint64_t exec = wave.exec();
-  move_progression<Move>(exec, two.rows[0], first, step_of(steps));
-  move_progression<Move>(exec, two.rows[1], second, step_of(steps));
-  finish_lds(wave, 2 * lds_conflicts<dwords_of<Move>>(wave, steps));
-  return true;
-}
-
-template <typename Move>
-void access_two_scattered(Wave& wave, const Inst& inst, const Two& two) {
-  const uint64_t exec = wave.exec();
-  if (!exec) {
-    finish_lds(wave);
-    return;
-  }
-  if (access_two_progressions<Move>(wave, wave.vgpr(inst.vaddr), two)) {
-    return;
-  }
-  const uint32_t* at = wave.vgpr(inst.vaddr);
-  const LdsPattern& pattern = lds_pattern(wave, {at, dwords_of<Move>});
-  const uint32_t base = lds_base(wave, at);
-  if (is_inside(wave, pattern, base + two.offset[0], Move::size) &&
-      is_inside(wave, pattern, base + two.offset[1], Move::size)) {
-    move_pattern<Move>(wave, pattern, base + two.offset[0], two.rows[0]);
-    move_pattern<Move>(wave, pattern, base + two.offset[1], two.rows[1]);
+  } else if (may_be_steps(at)) {
+    access_steps<Access>(wave, inst);
   } else {
-    const LdsAddresses addresses(wave, inst);
-    for_each_lane(exec, [&](unsigned lane) {
-      for (unsigned k = 0; k < 2; ++k) {
-        const uint32_t address = addresses.at[lane] + two.offset[k];
-        Move::move(two.rows[k], lane, lds_memory(wave, inst, address, Move::size, lane));
-      }
-    });
+    access_met<Access>(wave, inst);
   }
-  finish_lds(wave, 2 * pattern.extra);
 }
 
-template <typename Move>
-void access_two(Wave& wave, const Inst& inst, const Two& two) {
-  const uint32_t* at = wave.vgpr(inst.vaddr);
-  if (wave.exec() == all_lanes && is_run<Move::size>(at)) {
-    uint8_t* const first = find_run<Move>(wave, at, two.offset[0]);
-    uint8_t* const second = find_run<Move>(wave, at, two.offset[1]);
-    if (first && second) {
-      move_run<Move>(two.rows[0], first);
-      move_run<Move>(two.rows[1], second);
-      finish_lds(wave);
-      return;
-    }
-  }
-  access_two_scattered<Move>(wave, inst, two);
-}
-
+template <unsigned bytes, bool is_signed, Half half>
+constexpr Handler load = access<One<LoadLane<bytes, is_signed, half>>>;
+template <unsigned bytes, Half half>
+constexpr Handler store = access<One<StoreLane<bytes, half>>>;
 template <unsigned bytes, unsigned unit>
-void read_two(Wave& wave, const Inst& inst) {
-  using Move = LoadLane<bytes, false, Half::whole>;
-  access_two<Move>(wave, inst, {inst, unit, wave.vgpr(inst.dst), wave.vgpr(inst.dst + bytes / 4)});
-}
-
+constexpr Handler read_two = access<Two<LoadLane<bytes, false, Half::whole>, unit>>;
 template <unsigned bytes, unsigned unit>
-void write_two(Wave& wave, const Inst& inst) {
-  using Move = StoreLane<bytes, Half::whole>;
-  access_two<Move>(wave, inst, {inst, unit, wave.vgpr(inst.vdata), wave.vgpr(inst.vdata2)});
-}
+constexpr Handler write_two = access<Two<StoreLane<bytes, Half::whole>, unit>>;
 
 void no_operation(Wave& wave, const Inst&) { finish_lds(wave); }
 
 Handler access_handler(uint16_t op) {
   switch (op) {
     case 13:
-      return access<StoreLane<4, Half::whole>>;
+      return store<4, Half::whole>;
     case 14:
       return write_two<4, 4>;
     case 15:
@@ -212,59 +245,59 @@ Handler access_handler(uint16_t op) {
     case 20:
       return no_operation;
     case 30:
-      return access<StoreLane<1, Half::whole>>;
+      return store<1, Half::whole>;
     case 31:
-      return access<StoreLane<2, Half::whole>>;
+      return store<2, Half::whole>;
     case 54:
-      return access<LoadLane<4, false, Half::whole>>;
+      return load<4, false, Half::whole>;
     case 55:
       return read_two<4, 4>;
     case 56:
       return read_two<4, 256>;
     case 57:
-      return access<LoadLane<1, true, Half::whole>>;
+      return load<1, true, Half::whole>;
     case 58:
-      return access<LoadLane<1, false, Half::whole>>;
+      return load<1, false, Half::whole>;
     case 59:
-      return access<LoadLane<2, true, Half::whole>>;
+      return load<2, true, Half::whole>;
     case 60:
-      return access<LoadLane<2, false, Half::whole>>;
+      return load<2, false, Half::whole>;
     case 77:
-      return access<StoreLane<8, Half::whole>>;
+      return store<8, Half::whole>;
     case 78:
       return write_two<8, 8>;
     case 79:
       return write_two<8, 512>;
     case 84:
-      return access<StoreLane<1, Half::high>>;
+      return store<1, Half::high>;
     case 85:
-      return access<StoreLane<2, Half::high>>;
+      return store<2, Half::high>;
     case 86:
-      return access<LoadLane<1, false, Half::low>>;
+      return load<1, false, Half::low>;
     case 87:
-      return access<LoadLane<1, false, Half::high>>;
+      return load<1, false, Half::high>;
     case 88:
-      return access<LoadLane<1, true, Half::low>>;
+      return load<1, true, Half::low>;
     case 89:
-      return access<LoadLane<1, true, Half::high>>;
+      return load<1, true, Half::high>;
     case 90:
-      return access<LoadLane<2, false, Half::low>>;
+      return load<2, false, Half::low>;
     case 91:
-      return access<LoadLane<2, false, Half::high>>;
+      return load<2, false, Half::high>;
     case 118:
-      return access<LoadLane<8, false, Half::whole>>;
+      return load<8, false, Half::whole>;
     case 119:
       return read_two<8, 8>;
     case 120:
       return read_two<8, 512>;
     case 222:
-      return access<StoreLane<12, Half::whole>>;
+      return store<12, Half::whole>;
     case 223:
-      return access<StoreLane<16, Half::whole>>;
+      return store<16, Half::whole>;
     case 254:
-      return access<LoadLane<12, false, Half::whole>>;
+      return load<12, false, Half::whole>;
     case 255:
-      return access<LoadLane<16, false, Half::whole>>;
+      return load<16, false, Half::whole>;
     default:
       return nullptr;
   }

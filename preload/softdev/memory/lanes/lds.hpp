@@ -31,9 +31,9 @@ struct LdsAddresses {
 
 // Where lane 0 of a progression has its bytes, active or not, if every active lane has `size` bytes inside of
 // LDS; else null. Addresses wrap: compilers fold offsets into negative bases.
-inline uint8_t* lds_origin(Wave& wave, const Progression& steps, uint32_t offset, unsigned size) {
+inline uint8_t* lds_origin(Wave& wave, uint64_t exec, const Progression& steps, uint32_t offset,
+                           unsigned size) {
   const std::vector<uint8_t>& lds = wave.workgroup->lds;
-  const uint64_t exec = wave.exec();
   const unsigned lowest = first_lane(exec);
   const int64_t begin = steps.at(lowest) + offset, distance = steps.distance(exec), end = begin + distance;
   if ((distance < 0 ? end : begin) < 0 ||
@@ -63,8 +63,7 @@ uint32_t lds_conflicts(Wave& wave, const LdsAccess& access);
 void learn_steps(LdsSteps& known, const LdsSteps& wanted, const Progression& steps);
 
 template <unsigned dwords>
-inline uint32_t lds_conflicts(Wave& wave, const Progression& steps) {
-  const uint64_t exec = wave.exec();
+inline uint32_t lds_conflicts(Wave& wave, uint64_t exec, const Progression& steps) {
   if (is_free(exec, steps.step, dwords, false)) {
     return 0;
   }
@@ -78,6 +77,26 @@ inline uint32_t lds_conflicts(Wave& wave, const Progression& steps) {
 
 // The pattern that the addresses have, which are given from lds_base on.
 const LdsPattern& lds_pattern(Wave& wave, const LdsAccess& access);
+
+// The pattern that the instruction met last if all lanes, which are on, have it again; else null.
+inline const LdsPattern* find_met(Wave& wave, const Inst& inst, const uint32_t* addresses, unsigned dwords) {
+  LdsPatterns& patterns = wave.dispatch->lds_patterns;
+  const LdsPattern& pattern = patterns.at[patterns.met_by(inst)];
+  if (!pattern.is_whole || pattern.dwords != dwords) {
+    return nullptr;
+  }
+  const uint32_t base = addresses[0] & ~3u;
+  Chunk difference{};
+  for (unsigned lane = 0; lane < lanes; lane += chunk_lanes) {
+    difference |= (load_chunk(addresses + lane) - base) ^ load_chunk(pattern.offsets + lane);
+  }
+  return any_bit(difference) ? nullptr : &pattern;
+}
+
+inline void remember_met(Wave& wave, const Inst& inst, const LdsPattern& pattern) {
+  LdsPatterns& patterns = wave.dispatch->lds_patterns;
+  patterns.met_by(inst) = static_cast<uint8_t>(&pattern - patterns.at);
+}
 
 // Moving all lanes by whole dwords changes no pattern. EXEC is not 0.
 inline uint32_t lds_base(Wave& wave, const uint32_t* addresses) {

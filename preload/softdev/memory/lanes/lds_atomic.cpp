@@ -1,4 +1,7 @@
 // LDS (DS) instructions: atomics.
+#include <array>
+#include <utility>
+
 #include "memory/lanes/lds.hpp"
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
@@ -13,7 +16,7 @@ struct DsAtomic {
 constexpr AtomicOp none = AtomicOp::none;
 
 // Opcodes 0..24 of the 32-bit block; the others repeat it at +32 (returning), +64 and +96 (64 bits).
-AtomicOp base_atomic(unsigned op) {
+constexpr AtomicOp base_atomic(unsigned op) {
   constexpr AtomicOp table[] = {AtomicOp::add,
                                 AtomicOp::sub,
                                 AtomicOp::rsub,
@@ -42,7 +45,7 @@ AtomicOp base_atomic(unsigned op) {
   return op < sizeof table / sizeof table[0] ? table[op] : none;
 }
 
-AtomicOp wide(AtomicOp op) {
+constexpr AtomicOp wide(AtomicOp op) {
   switch (op) {
     case AtomicOp::cmpswap_f32:
       return AtomicOp::cmpswap_f64;
@@ -60,7 +63,7 @@ AtomicOp wide(AtomicOp op) {
   }
 }
 
-DsAtomic atomic_of(unsigned op) {
+constexpr DsAtomic atomic_of(unsigned op) {
   constexpr unsigned exchange = 13;  // in the non-returning blocks this number is an ordinary write
   switch (op) {
     case 52:
@@ -83,6 +86,12 @@ DsAtomic atomic_of(unsigned op) {
   }
   return {op & 64 ? wide(base_atomic(number)) : base_atomic(number), returns};
 }
+
+template <size_t... numbers>
+constexpr std::array<DsAtomic, sizeof...(numbers)> atomics_table(std::index_sequence<numbers...>) {
+  return {atomic_of(numbers)...};
+}
+constexpr auto atomic_by_op = atomics_table(std::make_index_sequence<256>());
 
 // Whether `size` bytes at every active lane's address + offset lie in LDS; the sum wraps.
 bool all_inside(Wave& wave, const uint32_t* addresses, uint32_t offset, unsigned size) {
@@ -108,7 +117,7 @@ void find_places(Wave& wave, const Inst& inst, unsigned size, uint64_t* places) 
 }
 
 void atomic(Wave& wave, const Inst& inst) {
-  const DsAtomic wanted = atomic_of(inst.op);
+  const DsAtomic wanted = atomic_by_op[inst.op];
   const unsigned dwords = atomic_dwords(wanted.op);
   // cmpst has the expected value first, mskor the mask; the other operand follows in data1. wrap is the
   // exception: its first operand is the bound.

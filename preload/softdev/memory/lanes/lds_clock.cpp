@@ -1,6 +1,7 @@
 // Bank conflicts of LDS.
 #include "core/lds_patterns.hpp"
 #include "memory/lanes/lds.hpp"
+#include "memory/lanes/lds_banks.hpp"
 
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
@@ -8,8 +9,6 @@ namespace {
 
 // A cycle serves as many lanes as have 32 dwords; a bank that several of them want at different addresses
 // serves these one after the other. An access of several dwords uses as many banks side by side.
-constexpr auto banks = static_cast<unsigned>(clock_model::lds_banks);
-
 class BankGroup {
  public:
   explicit BankGroup(unsigned used) : m_banks(used) {}
@@ -52,56 +51,6 @@ uint32_t collect_zeros(const Chunk& chunk) {
 #endif
 }
 
-// One bit of every lane.
-uint64_t collect_bit(const uint32_t* values, unsigned bit) {
-  uint64_t bits = 0;
-  for (unsigned lane = 0; lane < lanes; lane += chunk_lanes) {
-    const Chunk chunk = load_chunk(values + lane);
-#if defined(__AVX512F__)
-    bits |= uint64_t{_mm512_test_epi32_mask(reinterpret_cast<__m512i>(chunk), _mm512_set1_epi32(1 << bit))}
-            << lane;
-#elif defined(__AVX2__)
-    const int top = _mm256_movemask_ps(reinterpret_cast<__m256>(chunk << (31 - bit)));
-    bits |= uint64_t{static_cast<uint32_t>(top)} << lane;
-#elif defined(__SSE2__)
-    const int top = _mm_movemask_ps(reinterpret_cast<__m128>(chunk << (31 - bit)));
-    bits |= uint64_t{static_cast<uint32_t>(top)} << lane;
-#else
-    for (unsigned k = 0; k < chunk_lanes; ++k) {
-      bits |= uint64_t{chunk[k] >> bit & 1} << (lane + k);
-    }
-#endif
-  }
-  return bits;
-}
-
-constexpr unsigned bank_bits = 5;
-static_assert(1u << bank_bits == banks, "a bank's number");
-
-// How many of the 32 lanes in `active` want the bank that most of them want: bit l of digits[k] is bit k of
-// lane l's bank.
-uint32_t count_fullest(const uint32_t* digits, uint32_t active) {
-  Chunk most{};
-  for (unsigned first = 0; first < banks; first += chunk_lanes) {
-    const Chunk bank = progress(first, 1);
-    Chunk there = splat(active);
-    for (unsigned k = 0; k < bank_bits; ++k) {
-      there &= ~(splat(digits[k]) ^ (0u - (bank >> k & 1u)));
-    }
-    there -= there >> 1 & 0x55555555u;
-    there = (there & 0x33333333u) + (there >> 2 & 0x33333333u);
-    there = (there + (there >> 4)) & 0x0f0f0f0fu;
-    there += there >> 8;
-    const Chunk count = (there + (there >> 16)) & 0x3fu;
-    most = count > most ? count : most;
-  }
-  uint32_t result = 0;
-  for (unsigned k = 0; k < chunk_lanes; ++k) {
-    result = most[k] > result ? most[k] : result;
-  }
-  return result;
-}
-
 // The active ones of 32 lanes that want the same dword as one before them.
 uint32_t find_repeated(const uint32_t* dwords, uint32_t active) {
   uint32_t repeated = 0;
@@ -118,27 +67,20 @@ uint32_t find_repeated(const uint32_t* dwords, uint32_t active) {
 
 // Accesses of one dword: half of the wave is served at once, but for lanes that have to wait for a bank.
 uint32_t count_dwords(const LdsAccess& access, uint64_t exec) {
-  uint32_t digits[2][bank_bits];
-  for (unsigned k = 0; k < bank_bits; ++k) {
-    const uint64_t digit = collect_bit(access.addresses, 2 + k);
-    digits[0][k] = static_cast<uint32_t>(digit);
-    digits[1][k] = static_cast<uint32_t>(digit >> 32);
+  const BankDigits digits(access.addresses);
+  FullestBank fullest = count_fullest(digits, exec);
+  if (access.is_atomic || fullest.extra() == 0) {
+    return fullest.extra();
   }
-  uint32_t extra = 0;
   for (unsigned half = 0; half < 2; ++half) {
-    auto active = static_cast<uint32_t>(exec >> 32 * half);
-    uint32_t most = count_fullest(digits[half], active);
-    if (most > 1 && !access.is_atomic) {
-      uint32_t dwords[banks];
-      for (unsigned lane = 0; lane < banks; ++lane) {
-        dwords[lane] = access.addresses[banks * half + lane] / 4;
-      }
-      active &= ~find_repeated(dwords, active);
-      most = count_fullest(digits[half], active);
+    uint32_t dwords[banks];
+    for (unsigned lane = 0; lane < banks; ++lane) {
+      dwords[lane] = access.addresses[banks * half + lane] / 4;
     }
-    extra += most ? most - 1 : 0;
+    const unsigned first = banks * half;
+    exec &= ~(uint64_t{find_repeated(dwords, static_cast<uint32_t>(exec >> first))} << first);
   }
-  return extra;
+  return count_fullest(digits, exec).extra();
 }
 
 // Of any width.
@@ -210,9 +152,12 @@ void learn(LdsPattern& pattern, const LdsAccess& access, uint64_t exec, uint32_t
     const Layout layout = layout_of(pattern.offsets + lane, mask + lane, active, 4 * access.dwords);
     pattern.layouts[lane / group_lanes] = static_cast<uint8_t>(layout);
   });
-  pattern.is_regular = exec == all_lanes && pattern.layouts[0] != static_cast<uint8_t>(Layout::anyhow);
+  const uint32_t step = access.addresses[1] - access.addresses[0];
+  pattern.is_whole = exec == all_lanes && !access.is_atomic &&
+                     !is_progression<false>(access.addresses, nullptr, {access.addresses[0], step});
+  pattern.is_tiled = pattern.is_whole && pattern.layouts[0] != static_cast<uint8_t>(Layout::anyhow);
   for (const uint8_t layout : pattern.layouts) {
-    pattern.is_regular = pattern.is_regular && layout == pattern.layouts[0];
+    pattern.is_tiled = pattern.is_tiled && layout == pattern.layouts[0];
   }
 }
 

@@ -78,6 +78,18 @@ inline void finish_lanes(Wave& wave, const Footprint& footprint, Traffic traffic
 template <typename Move>
 constexpr Traffic traffic_of = Move::writes_memory ? Traffic::store : Traffic::load;
 
+// What the next wave will want, as far as anybody can know: the host fetches it meanwhile.
+template <typename Move>
+inline void prefetch_next(uint64_t begin) {
+  constexpr unsigned host_line = 64;
+  if constexpr (!Move::writes_memory) {
+    const uint64_t next = begin + uint64_t{lanes} * Move::size;
+    for (unsigned k = 0; k < lanes * Move::size; k += host_line) {
+      __builtin_prefetch(reinterpret_cast<const void*>(next + k));
+    }
+  }
+}
+
 // Some lanes, or lanes that are not side by side.
 template <typename Move>
 bool move_scattered(Wave& wave, const LaneOffsets& from, uint32_t* rows) {
@@ -110,17 +122,39 @@ bool move_scattered(Wave& wave, const LaneOffsets& from, uint32_t* rows) {
   return true;
 }
 
+// All lanes, of which each group is side by side.
+template <typename Move>
+bool move_group_runs(Wave& wave, const LaneOffsets& from, uint32_t* rows) {
+  uint64_t begins[groups];
+  for (unsigned k = 0; k < groups; ++k) {
+    begins[k] = from.base + from.at[k * group_lanes];
+    if (!wave.dispatch->memory.find(begins[k], uint64_t{group_lanes} * Move::size, Move::writes_memory)) {
+      return false;
+    }
+  }
+  for (unsigned k = 0; k < groups; ++k) {
+    Move::move_run(rows + k * group_lanes, reinterpret_cast<uint8_t*>(begins[k]), whole_group);
+  }
+  finish_group_runs(wave, begins, Move::size, traffic_of<Move>);
+  return true;
+}
+
 // Performs the whole instruction if all of it lies in one region; otherwise nothing has happened.
 template <typename Move>
 bool move_rows(Wave& wave, const LaneOffsets& from, uint32_t* rows) {
-  if (wave.exec() != all_lanes || !is_run<Move::size>(from.at)) {
+  if (wave.exec() != all_lanes) {
     return move_scattered<Move>(wave, from, rows);
+  }
+  if (!is_run<Move::size>(from.at)) {
+    return (are_group_runs<Move::size>(from.at) && move_group_runs<Move>(wave, from, rows)) ||
+           move_scattered<Move>(wave, from, rows);
   }
   const uint64_t begin = from.base + from.at[0];
   if (!wave.dispatch->memory.find(begin, uint64_t{lanes} * Move::size, Move::writes_memory)) {
     return false;
   }
   move_run<Move>(rows, reinterpret_cast<uint8_t*>(begin));
+  prefetch_next<Move>(begin);
   finish_consecutive_access(wave, begin, Move::size, traffic_of<Move>);
   return true;
 }

@@ -87,6 +87,24 @@ inline bool is_run(const uint32_t* offsets) {
   return !any_bit(difference);
 }
 
+// Whether each group of 16 lanes is such a run: rows of a tile.
+template <unsigned size>
+inline bool are_group_runs(const uint32_t* offsets) {
+  constexpr uint32_t distance = (group_lanes - 1) * size;
+  Chunk difference{};
+  for (unsigned first = 0; first < lanes; first += group_lanes) {
+    if (offsets[first] > ~uint32_t{0} - distance) {
+      return false;
+    }
+    Chunk expected = progress(offsets[first], size);
+    for (unsigned lane = 0; lane < group_lanes; lane += chunk_lanes) {
+      difference |= load_chunk(offsets + first + lane) ^ expected;
+      expected += chunk_lanes * size;
+    }
+  }
+  return !any_bit(difference);
+}
+
 template <bool masked>
 inline bool is_progression(const uint32_t* offsets, const uint32_t* mask, const Progression& wanted) {
   Chunk expected = progress(wanted.first, wanted.step), difference{};
