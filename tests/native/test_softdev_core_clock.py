@@ -18,7 +18,8 @@ from support.preloaded import ROOT
 
 TARGET = "gfx942"
 EMPTY = ""
-ALU = "  v_add_u32 v10, v10, v10\n" * 32
+ADD = "  v_add_u32 v10, v10, v10\n"
+ALU = ADD * 32
 LOADED = "  v_add_u32 v10, v10, v20\n"
 WAIT = "  s_waitcnt vmcnt(0)\n"
 LOAD = "  global_load_dword v20, v[2:3], off\n"
@@ -97,6 +98,8 @@ STRIDED = """
 """
 SIXTEEN = "  v_lshlrev_b32 v9, 4, v5\n"
 LDS_WAIT = "  s_waitcnt lgkmcnt(0)\n"
+LDS_NOW_AND_THEN = ("  ds_read_b32 v20, v6\n" + ADD * 12) * 8
+LOADS_NOW_AND_THEN = (LOAD + ADD * 12) * 8
 DIFFERENT = "  v_mfma_f32_16x16x16_f16 v[32:35], v[12:13], v[14:15], v[32:35]\n"
 BODIES = {
     "alu": Body(ALU),
@@ -136,6 +139,10 @@ BODIES = {
         "  ds_add_u32 v9, v20\n" + LDS_WAIT, before="  v_mov_b32 v9, 0\n"
     ),
     "LDS in 8 waves": Body("  ds_read_b128 v[20:23], v9\n" * 4 + LDS_WAIT, 8, SIXTEEN),
+    "LDS now and then": Body(LDS_NOW_AND_THEN),
+    "LDS now and then in 4 waves of 4 SIMDs": Body(LDS_NOW_AND_THEN, 4),
+    "loads now and then": Body(LOADS_NOW_AND_THEN),
+    "loads now and then in 4 waves of 4 SIMDs": Body(LOADS_NOW_AND_THEN, 4),
     "sleep": Body("  s_sleep 10\n"),
     "barrier": Body(BARRIER, 4),
     "barrier, the first wave works": Body(FIRST_WAVE.format(ALU * 4) + BARRIER, 4),
@@ -261,6 +268,16 @@ def test_bank_conflicts_are_served_one_after_the_other(measured: Callable[[str],
 
 def test_waves_of_a_cu_share_its_lds(measured: Callable[[str], int]) -> None:
     assert measured("LDS in 8 waves") >= 8 * 4 * 4 * 2
+
+
+@pytest.mark.parametrize("what", ["LDS now and then", "loads now and then"])
+def test_what_one_wave_leaves_of_a_unit_is_there_for_the_others(
+    what: str, measured: Callable[[str], int]
+) -> None:
+    alone = 8 * 13 * 4
+
+    assert measured(what) == pytest.approx(alone, abs=8)
+    assert measured(f"{what} in 4 waves of 4 SIMDs") == pytest.approx(alone, abs=8)
 
 
 def test_sleep_counts_in_64_cycles(measured: Callable[[str], int]) -> None:

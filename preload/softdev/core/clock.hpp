@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "core/busy_slots.hpp"
 #include "core/clock_parameters.hpp"
 #include "core/inst.hpp"
 
@@ -23,16 +24,17 @@ class Turns {
   static constexpr uint64_t cycles = clock_model::issue;
   // The first turn that begins at `time` or later.
   static uint64_t of(uint64_t time) { return (time + cycles - 1) / cycles; }
-  // The usual case: whether the `count` turns from `turn` on, 32 at most, were known and free; they are taken
-  // then.
-  bool take_if_free(uint64_t turn, unsigned count) {
-    const uint64_t place = turn - m_base;
-    const uint64_t wanted = ((uint64_t{1} << count) - 1) << (place & 63);
-    if (place > 64 - count || (m_busy & wanted) != 0) {
-      return false;
+  // The usual case: `count` free turns side by side, the first of them `turn` or, if that is busy, not much
+  // later and `latest` at the latest. They are taken, and the first is returned; 0 if it is not that simple.
+  uint64_t take_adjacent(uint64_t turn, unsigned count, uint64_t latest) {
+    const uint64_t free = free_from(turn);
+    const uint64_t wanted = (uint64_t{1} << count) - 1;
+    const unsigned delay = free ? static_cast<unsigned>(__builtin_ctzll(free)) : 64;
+    if (delay + count > 16 || turn + delay > latest || (free >> delay & wanted) != wanted) {
+      return 0;
     }
-    m_busy |= wanted;
-    return true;
+    m_busy |= wanted << (turn + delay - m_base);
+    return turn + delay;
   }
   // Bit k: whether turn + k is known to be free, for the next 16 at least; 0 if `turn` is too long past.
   uint64_t free_from(uint64_t turn) {
@@ -77,7 +79,7 @@ class Turns {
   }
 
  private:
-  static constexpr uint64_t kept = 24;  // turns before the latest: more than waves run ahead of each other
+  static constexpr uint64_t kept = 40;  // turns before the latest: more than waves run ahead of each other
   uint64_t m_base = 0;
   uint64_t m_busy = 0;
 
@@ -94,13 +96,20 @@ class CuUnits {
   static constexpr unsigned simds = 4;
   // Of a SIMD: scalar, vector, matrix.
   Turns& turns(uint8_t unit, unsigned simd) { return m_turns[simd * 4 + unit]; }
-  // Of the CU: the cycle at which the unit is free again.
-  uint64_t& free_at(uint8_t unit) { return m_free[unit]; }
-  uint64_t& free_at(Unit unit) { return m_free[static_cast<unsigned>(unit)]; }
+  // Of the CU: scalar memory, LDS, vector memory.
+  BusySlots& slots(uint8_t unit) { return m_slots[unit - static_cast<unsigned>(Unit::smem)]; }
+  // Cycles that an instruction, which started at `time`, turns out to take on top of what its unit is known
+  // to be busy for.
+  void extend(Unit unit, uint64_t time, uint64_t more) {
+    if (more != 0) {
+      BusySlots& of_unit = slots(static_cast<uint8_t>(unit));
+      of_unit.take(of_unit.find(BusySlots::of(time)), BusySlots::of(more));
+    }
+  }
 
  private:
   Turns m_turns[simds * 4];
-  uint64_t m_free[static_cast<unsigned>(Unit::vmem) + 1] = {};
+  BusySlots m_slots[3];
 };
 
 // Fills in `unit`, `busy_cycles` and `result_cycles` from the instruction's time class.

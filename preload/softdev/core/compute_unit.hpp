@@ -23,7 +23,8 @@ struct Resident {
   uint32_t number = 0;  // within the workgroup
   uint32_t serial = 0;  // of the dispatch
   uint32_t simd = 0;
-  uint32_t slot = 0;  // of the SIMD
+  uint32_t slot = 0;     // of the SIMD
+  uint32_t arrival = 0;  // among those that can run: of two at the same time, the earlier goes first
 };
 
 // A workgroup with all its waves. Its LDS comes into being with the first of them.
@@ -33,64 +34,72 @@ struct StartedGroup : Workgroup {
   bool has_lds = false;
 };
 
-struct Runnable {
-  uint64_t time;  // the wave's
-  Resident* resident;
-};
-
-struct ComputeUnit {
+class ComputeUnit {
+ public:
   static constexpr uint64_t never = ~uint64_t{0};
 
   uint32_t index = 0;  // of the device
   CuClock* clock = nullptr;
-  std::vector<Runnable> runnable;  // in order of start
   std::vector<std::unique_ptr<StartedGroup>> groups;
-  std::vector<uint64_t> vacancies;      // when the next workgroup could start, for each that ended
-  uint16_t slots[CuUnits::simds] = {};  // one bit per occupied wave slot
+  std::vector<uint64_t> vacancies;  // when the next workgroup could start, for each that ended
 
-  // The first of those with the lowest time, null if there are none, and the lowest time of the others.
-  struct Choice {
-    Runnable* first = nullptr;
-    uint64_t next = never;
-  };
-  Choice choose() {
-    Choice choice;
-    uint64_t lowest = never;
-    for (Runnable& each : runnable) {
-      if (each.time < lowest) {
-        choice.next = lowest;
-        choice.first = &each;
-        lowest = each.time;
-      } else {
-        choice.next = std::min(choice.next, each.time);
-      }
+  // The wave whose turn it is, null if there is none, and the time of the one after it.
+  Resident* first() const { return m_runnable.empty() ? nullptr : m_runnable[0].resident; }
+  uint64_t first_time() const { return m_runnable.empty() ? never : m_runnable[0].time; }
+  uint64_t second_time() const { return m_runnable.size() < 2 ? never : m_runnable[1].time; }
+  void add(Resident& resident, uint64_t time) {
+    resident.arrival = m_arrivals++;
+    size_t place = m_runnable.size();
+    m_runnable.push_back({time, &resident});
+    for (; place > 0 && m_runnable[place - 1].time > time; --place) {
+      m_runnable[place] = m_runnable[place - 1];
     }
-    return choice;
+    m_runnable[place] = {time, &resident};
+  }
+  void remove_first() { m_runnable.erase(m_runnable.begin()); }
+  // The first one has run until `time`.
+  void move_first(uint64_t time) {
+    const Runnable moved = {time, m_runnable[0].resident};
+    const size_t count = m_runnable.size();
+    size_t place = 0;
+    for (; place + 1 < count && goes_before(m_runnable[place + 1], moved); ++place) {
+      m_runnable[place] = m_runnable[place + 1];
+    }
+    m_runnable[place] = moved;
   }
   // When it has something to do next.
-  uint64_t next_time() {
-    const Runnable* first = choose().first;
-    const uint64_t wave = first ? first->time : never;
-    return vacancies.empty() ? wave : std::min(wave, *std::min_element(vacancies.begin(), vacancies.end()));
-  }
-  void remove(const Resident& resident) {
-    runnable.erase(std::find_if(runnable.begin(), runnable.end(),
-                                [&](const Runnable& each) { return each.resident == &resident; }));
+  uint64_t next_time() const {
+    return vacancies.empty() ? first_time()
+                             : std::min(first_time(), *std::min_element(vacancies.begin(), vacancies.end()));
   }
   // Takes the first free slot of the SIMD with the fewest waves.
   void give_slot(Resident& resident) {
     unsigned simd = 0;
     for (unsigned k = 1; k < CuUnits::simds; ++k) {
-      if (__builtin_popcount(slots[k]) < __builtin_popcount(slots[simd])) {
-        simd = k;
-      }
+      simd = m_waves[k] < m_waves[simd] ? k : simd;
     }
     resident.simd = simd;
-    resident.slot = static_cast<uint32_t>(__builtin_ctz(~unsigned{slots[simd]}));
-    slots[simd] = static_cast<uint16_t>(slots[simd] | 1u << resident.slot);
+    resident.slot = static_cast<uint32_t>(__builtin_ctz(~unsigned{m_slots[simd]}));
+    m_slots[simd] = static_cast<uint16_t>(m_slots[simd] | 1u << resident.slot);
+    ++m_waves[simd];
   }
   void free_slot(const Resident& resident) {
-    slots[resident.simd] = static_cast<uint16_t>(slots[resident.simd] & ~(1u << resident.slot));
+    m_slots[resident.simd] = static_cast<uint16_t>(m_slots[resident.simd] & ~(1u << resident.slot));
+    --m_waves[resident.simd];
+  }
+
+ private:
+  struct Runnable {
+    uint64_t time;  // the wave's
+    Resident* resident;
+  };
+  std::vector<Runnable> m_runnable;  // by time, then by arrival
+  uint32_t m_arrivals = 0;
+  uint16_t m_slots[CuUnits::simds] = {};  // one bit per occupied wave slot
+  uint8_t m_waves[CuUnits::simds] = {};   // occupied slots
+
+  static bool goes_before(const Runnable& a, const Runnable& b) {
+    return a.time < b.time || (a.time == b.time && a.resident->arrival < b.resident->arrival);
   }
 };
 

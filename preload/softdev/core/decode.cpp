@@ -70,6 +70,14 @@ void decode_scalar(Inst& inst, uint32_t word) {
   }
 }
 
+// The packed instructions and the matrix instructions read their modifiers themselves.
+bool may_be_modified(const Inst& inst) {
+  const bool is_plain_form = inst.encoding >= Encoding::vop1 && inst.encoding <= Encoding::vopc;
+  const unsigned modifiers = unsigned{inst.abs} | inst.neg | inst.neg_hi | inst.op_sel | inst.omod |
+                             inst.clamp | inst.sdwa | inst.dpp;
+  return !is_plain_form || modifiers != 0;
+}
+
 }  // namespace
 
 Inst decode(const uint32_t* words, size_t available, Arch arch) {
@@ -112,6 +120,7 @@ Inst decode(const uint32_t* words, size_t available, Arch arch) {
     inst.encoding = Encoding::unknown;  // cut off by the end of the code
   }
   inst.foreign = !exists_on(inst, arch);
+  inst.may_be_modified = may_be_modified(inst);
   return inst;
 }
 

@@ -84,17 +84,39 @@ enum class TimeClass : uint8_t {
   count,
 };
 
+// What nearly every instruction is asked for comes first: it lies in one line of the host's caches
+// (text.hpp).
 struct Inst {
   Handler handler = nullptr;  // never null once the core has decoded it
-  uint16_t op = 0;            // canonical opcode for vector encodings, the encoding's own opcode otherwise
-  Encoding encoding = Encoding::unknown;
-  uint8_t size = 4;      // bytes: 4, 8 or 16
-  bool foreign = false;  // another target's: the one that it was decoded for lacks it
 
   uint16_t src[3] = {};
   uint16_t dst =
       0;  // VGPR index (0..255, 256..511 AccVGPR); SGPR number for scalar instructions and v_readlane
   uint16_t scalar_dst = 0;  // SGPR pair of a comparison's result or of a carry-out (VCC in the 32-bit forms)
+  // Memory. AccVGPR bits are folded into the VGPR indices.
+  uint16_t vaddr = 0;
+  uint16_t vdata = 0;
+  uint16_t vdata2 = 0;
+  uint16_t saddr = saddr_off;  // FLAT, SMEM base, or first SGPR of a buffer descriptor
+  uint16_t soffset = 0;        // operand code
+  int32_t imm = 0;             // signed immediate: branch distance in dwords, memory offset in bytes, simm16
+
+  uint8_t size = 4;  // bytes: 4, 8 or 16
+  Encoding encoding = Encoding::unknown;
+  // The clock model's answer for this instruction, filled in by the core.
+  uint8_t unit = 0;
+  // Whether VOP3, VOP3P, SDWA or DPP modifiers may change what a source or the result is: if not, there are
+  // none.
+  bool may_be_modified = true;
+  uint16_t busy_cycles = 0;
+  uint16_t result_cycles = 0;  // MFMA: until everything can read the result
+
+  uint16_t op = 0;       // canonical opcode for vector encodings, the encoding's own opcode otherwise
+  uint32_t literal = 0;  // value of operand code 255
+  Segment segment = Segment::flat;
+  bool offen = false;  // MUBUF; SCRATCH: the vector address is used
+  bool idxen = false;
+  bool returns = false;  // atomics: the old value is wanted
   uint8_t src_count = 0;
 
   // VOP3, VOP3P, SDWA and DPP modifiers: bit k belongs to src[k].
@@ -114,7 +136,6 @@ struct Inst {
   uint8_t src_sext = 0;  // bit k: sign extend src[k]
 
   bool dpp = false;
-  bool bound_ctrl = false;  // 1: an invalid source lane reads 0; 0: the lane is not written
   uint8_t row_mask = 15;
   uint8_t bank_mask = 15;
   uint16_t dpp_ctrl = 0;
@@ -123,39 +144,32 @@ struct Inst {
   uint8_t cbsz = 0;
   uint8_t abid = 0;
   uint8_t blgp = 0;
+  uint8_t passes = 0;  // of 4 cycles through the matrix unit
   // v_mfma_scale_* (gfx950, 16 bytes): operand codes of the two scales and the byte that each takes.
-  bool scaled = false;
   uint16_t scale_src[2] = {};
   uint8_t scale_op_sel[2] = {};
 
-  int32_t imm = 0;       // signed immediate: branch distance in dwords, memory offset in bytes, simm16
-  uint32_t literal = 0;  // value of operand code 255
-
-  // Memory. AccVGPR bits are folded into the VGPR indices.
-  uint16_t vaddr = 0;
-  uint16_t vdata = 0;
-  uint16_t vdata2 = 0;
-  uint16_t saddr = saddr_off;  // FLAT, SMEM base, or first SGPR of a buffer descriptor
-  uint16_t soffset = 0;        // operand code
-  Segment segment = Segment::flat;
-  bool offen = false;  // MUBUF; SCRATCH: the vector address is used
-  bool idxen = false;
-  bool to_lds = false;
-  bool returns = false;     // atomics: the old value is wanted
-  bool soffset_en = false;  // SMEM: `soffset` is used
   uint8_t data_format = 0;  // MTBUF
   uint8_t number_format = 0;
-  bool global_share = false;  // DS: ds_gws_*, or what once was the global data share
-
   TimeClass time_class = TimeClass::salu;
-  uint8_t passes = 0;       // MFMA: passes of 4 cycles through the matrix unit
   uint8_t data_dwords = 1;  // memory: dwords per lane, for the clock model
-  // The clock model's answer for this instruction, filled in by the core.
-  uint8_t unit = 0;
-  uint16_t busy_cycles = 0;
-  uint16_t result_cycles = 0;  // MFMA: until everything can read the result
+
+  bool foreign : 1;       // another target's: the one that it was decoded for lacks it
+  bool bound_ctrl : 1;    // DPP: 1: an invalid source lane reads 0; 0: the lane is not written
+  bool scaled : 1;        // MFMA: with scales
+  bool to_lds : 1;        // memory: what is loaded goes to LDS
+  bool soffset_en : 1;    // SMEM: `soffset` is used
+  bool global_share : 1;  // DS: ds_gws_*, or what once was the global data share
 
   uint32_t words[4] = {};  // raw; only `size` bytes of it are meaningful
+
+  Inst()
+      : foreign(false),
+        bound_ctrl(false),
+        scaled(false),
+        to_lds(false),
+        soffset_en(false),
+        global_share(false) {}
 };
 
 }  // namespace ktrace::softdev

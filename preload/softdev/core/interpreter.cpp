@@ -60,9 +60,15 @@ void run_indexed(Wave& wave, const Inst& inst) {
   moved.handler(wave, moved);
 }
 
-// Makes `time` that at which the instruction can start, and its unit of the SIMD busy from then on. If that
-// is after the deadline, other waves go first: false is returned, and the unit stays as it was.
-bool start_late(Wave& wave, Turns& turns, const Decoded& decoded, uint64_t deadline, uint64_t& time) {
+// When an instruction starts; if it has to wait for other waves, when it could start as far as is known.
+struct Started {
+  uint64_t time;
+  bool now;
+};
+
+// From then on the instruction's unit of the SIMD is busy. If that is after the deadline, other waves go
+// first, and the unit stays as it was.
+Started start_late(Wave& wave, Turns& turns, const Decoded& decoded, uint64_t deadline, uint64_t time) {
   const Inst& inst = decoded.inst;
   const uint64_t before = time;
   if (time < wave.matrix_ready) {
@@ -71,36 +77,38 @@ bool start_late(Wave& wave, Turns& turns, const Decoded& decoded, uint64_t deadl
   const uint64_t turn = turns.first_free(Turns::of(time));
   time = turn * Turns::cycles;
   if (time > deadline && time > before) {
-    return false;
+    return {time, false};
   }
   turns.take(turn, inst.busy_cycles / Turns::cycles);
   if (inst.result_cycles != 0) {
     remember_matrix_result(wave, decoded, time);
   }
-  return true;
+  return {time, true};
 }
 
-// Likewise for the units of the CU, which are free from some cycle on.
-inline bool start_on_cu(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t deadline,
-                        uint64_t& time) {
+// Likewise for the units of the CU.
+[[gnu::always_inline]] inline Started start_on_cu(Wave& wave, CuUnits& units, const Decoded& decoded,
+                                                  uint64_t deadline, uint64_t time) {
   const uint64_t before = time;
   if (__builtin_expect(time < wave.matrix_ready, 0)) {
     time = after_matrix_results(wave, decoded, time);
   }
-  uint64_t& free_at = units.free_at(decoded.inst.unit);
-  time = std::max(time, free_at);
+  BusySlots& slots = units.slots(decoded.inst.unit);
+  const BusySlots::Found found = slots.find(BusySlots::of(time));
+  time = found.slot * BusySlots::cycles;
   if (__builtin_expect(time > deadline && (time > before || decoded.start == Start::in_order), 0)) {
-    return false;
+    return {time, false};
   }
-  free_at = time + decoded.inst.busy_cycles;
-  return true;
+  slots.take(found, BusySlots::of(decoded.inst.busy_cycles));
+  return {time, true};
 }
 
 // The usual case is a unit that is free.
-inline bool start(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t deadline, uint64_t& time) {
+[[gnu::always_inline]] inline Started start(Wave& wave, CuUnits& units, const Decoded& decoded,
+                                            uint64_t deadline, uint64_t time) {
   switch (decoded.start) {
     case Start::at_once:
-      return true;
+      return {time, true};
     case Start::in_order:
       deadline = std::min(deadline, wave.dispatch->order_horizon);
       [[fallthrough]];
@@ -111,12 +119,13 @@ inline bool start(Wave& wave, CuUnits& units, const Decoded& decoded, uint64_t d
   }
   Turns& turns = units.turns(decoded.inst.unit, wave.simd);
   const uint64_t turn = Turns::of(time);
-  const bool is_simple = decoded.turns != 0 && time >= wave.matrix_ready && turn * Turns::cycles <= deadline;
-  if (__builtin_expect(!is_simple || !turns.take_if_free(turn, decoded.turns), 0)) {
-    return start_late(wave, turns, decoded, deadline, time);
+  if (__builtin_expect(decoded.turns != 0 && time >= wave.matrix_ready, 1)) {
+    const uint64_t taken = turns.take_adjacent(turn, decoded.turns, deadline / Turns::cycles);
+    if (__builtin_expect(taken != 0, 1)) {
+      return {taken * Turns::cycles, true};
+    }
   }
-  time = turn * Turns::cycles;
-  return true;
+  return start_late(wave, turns, decoded, deadline, time);
 }
 
 // The instruction at pc.
@@ -158,24 +167,30 @@ inline unsigned start_line(const Wave& wave, CuUnits& units, Line line, uint64_t
   Turns& scalar = units.turns(static_cast<uint8_t>(Unit::salu), wave.simd);
   Turns& vector = units.turns(static_cast<uint8_t>(Unit::valu), wave.simd);
   const uint64_t last = deadline / Turns::cycles;
-  if (last < turn || line.count < 2) {
+  if (last < turn) {
     return 0;
   }
   uint64_t ends = uint64_t{1} << std::min<uint64_t>(line.count, last - turn + 1);
   if (line.scalar) {
     ends |= ~scalar.free_from(turn) & line.scalar;
   }
-  if (line.vector) {
-    ends |= ~vector.free_from(turn) & line.vector;
+  const uint32_t on_vector = line.vector();
+  if (on_vector) {
+    ends |= ~vector.free_from(turn) & on_vector;
   }
   const uint64_t started = (ends & -ends) - 1;
   if (const uint64_t turns = line.scalar & started) {
     scalar.take_all(turn, turns);
   }
-  if (const uint64_t turns = line.vector & started) {
+  if (const uint64_t turns = on_vector & started) {
     vector.take_all(turn, turns);
   }
   return static_cast<unsigned>(__builtin_ctzll(ends));
+}
+
+// Nothing makes the wave's arithmetic something else than it is.
+inline bool may_run_line(const Wave& wave, uint64_t time) {
+  return time >= wave.matrix_ready && !wave.gpr_index_on;
 }
 
 // Executes `count` instructions in line; `pc` is that of the first, and of the one behind them afterwards.
@@ -192,11 +207,6 @@ inline const Decoded* run_line(Wave& wave, const Decoded* decoded, unsigned coun
   }
 }
 
-inline Line line_of(const Wave& wave, const Decoded& decoded, uint64_t pc) {
-  const Line line = decoded.line.load(std::memory_order_acquire);
-  return __builtin_expect(line.count == 0, 0) ? wave.text->line_at(pc, decoded) : line;
-}
-
 // The wave's pc and time live in registers: what comes next does not wait for their way through memory unless
 // an instruction may have changed them.
 template <bool checked>
@@ -206,10 +216,13 @@ bool run(Wave& wave, CuUnits& units, uint64_t deadline) {
   bool waits = false;
   const Decoded* decoded = fetch(wave);
   do {
-    if (!checked && decoded->is_in_line && time >= wave.matrix_ready && limit - executed >= Line::most &&
-        !wave.gpr_index_on) {
+    Line line = decoded->line.load(std::memory_order_acquire);
+    if (!checked && line.count != 1 && may_run_line(wave, time) && limit - executed >= Line::most) {
+      if (__builtin_expect(line.count == 0, 0)) {
+        line = wave.text->line_at(pc, *decoded);
+      }
       const uint64_t turn = Turns::of(time);
-      if (const unsigned count = start_line(wave, units, line_of(wave, *decoded, pc), turn, deadline)) {
+      if (const unsigned count = start_line(wave, units, line, turn, deadline)) {
         decoded = run_line(wave, decoded, count, pc);
         executed += count;
         time = (turn + count) * Turns::cycles;
@@ -221,11 +234,13 @@ bool run(Wave& wave, CuUnits& units, uint64_t deadline) {
     if (__builtin_expect(executed == limit, 0)) {
       budget_fault(wave);
     }
-    if (!start(wave, units, *decoded, deadline, time)) {
+    const Started started = start(wave, units, *decoded, deadline, time);
+    time = started.time;
+    wave.time = time;
+    if (__builtin_expect(!started.now, 0)) {
       waits = decoded->start == Start::in_order && time > wave.dispatch->order_horizon;
       break;
     }
-    wave.time = time;
     execute<checked>(wave, decoded->inst);
     ++executed;
     pc += decoded->inst.size;

@@ -24,7 +24,7 @@ namespace ktrace::softdev {
 namespace {
 
 // A wave may run ahead of the others of its CU by this: less is truer to contention, more is faster.
-constexpr uint64_t wave_slack = 64;
+constexpr uint64_t wave_slack = 128;
 // A CU may run ahead of the others by this: its waves' state stays in the host's caches meanwhile ...
 constexpr uint64_t cu_slack = 8192;
 // ... but by this alone with what other CUs may notice (Start::in_order) ...
@@ -193,7 +193,7 @@ class Run {
     resident.number = number;
     resident.serial = m_next_serial++;
     cu.give_slot(resident);
-    cu.runnable.push_back({time, &resident});
+    cu.add(resident, time);
     ++m_result.waves;
   }
 
@@ -268,28 +268,30 @@ class Run {
     m_state.order_horizon = others + shared_slack;
     for (;;) {
       fill_vacancies(cu, others + placing_slack);
-      const auto [first, next] = cu.choose();
-      if (!first || first->time > horizon) {
+      if (!cu.first() || cu.first_time() > horizon) {
         return;
       }
-      Resident& resident = *first->resident;
+      Resident& resident = *cu.first();
       if (!resident.wave) {
         set_up(cu, resident);
       }
       Wave& wave = *resident.wave;
       m_current = &wave;
+      const uint64_t next = cu.second_time();
       const uint64_t deadline = next < horizon ? std::min(horizon, next + wave_slack) : horizon;
       const bool goes_on = run_wave(wave, cu.clock->units, deadline);
-      first->time = wave.time;
       m_end = std::max(m_end, wave.time);
       if (wave.done) {
         end_wave(cu, resident);
       } else if (wave.at_barrier) {
-        cu.remove(resident);
+        cu.remove_first();
         ++wave.workgroup->waiting_waves;
         release_barrier(cu, *resident.group);
-      } else if (!goes_on) {
-        return;  // the other CUs first
+      } else {
+        cu.move_first(wave.time);
+        if (!goes_on) {
+          return;  // the other CUs first
+        }
       }
     }
   }
@@ -315,7 +317,7 @@ class Run {
   void end_wave(ComputeUnit& cu, Resident& resident) {
     StartedGroup& group = *resident.group;
     const uint64_t time = resident.wave->time;
-    cu.remove(resident);
+    cu.remove_first();
     cu.free_slot(resident);
     retire(resident);
     --group.live_waves;
@@ -344,7 +346,7 @@ class Run {
       if (resident.wave) {
         resident.wave->at_barrier = false;
         resident.wave->time = time + clock_model::barrier;
-        cu.runnable.push_back({resident.wave->time, &resident});
+        cu.add(resident, resident.wave->time);
       }
     }
     group.waiting_waves = 0;

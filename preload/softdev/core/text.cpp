@@ -122,12 +122,10 @@ Handler find_handler(const Inst& inst) {
 
 Line Text::line_at(uint64_t pc, const Decoded& first) const {
   Line line;
-  line.count = 1;
   const Decoded* decoded = &first;
   for (unsigned k = 0; k < Line::most && decoded->is_in_line; ++k) {
     const bool is_scalar = decoded->inst.unit == static_cast<uint8_t>(Unit::salu);
-    uint16_t& turns = is_scalar ? line.scalar : line.vector;
-    turns = static_cast<uint16_t>(turns | 1u << k);
+    line.scalar = static_cast<uint16_t>(line.scalar | unsigned{is_scalar} << k);
     line.count = static_cast<uint16_t>(k + 1);
     pc += decoded->inst.size;
     if (!contains(pc)) {
@@ -153,18 +151,30 @@ const Decoded* Text::decode_at(uint64_t pc) const {
     inst.handler = unknown_instruction;
   }
   set_cost(inst, arch == Arch::gfx950);
-  Decoded& decoded = m_decoded.emplace_back();
+  if (m_used == Block::size) {
+    m_blocks.push_back(std::make_unique<Block>());
+    m_used = 0;
+  }
+  Block& block = *m_blocks.back();
+  Decoded& decoded = block.decoded[m_used];
   decoded.inst = inst;
   decoded.start = start_of(inst, arch);
   const uint64_t turns = inst.busy_cycles / Turns::cycles;
   decoded.turns = static_cast<uint8_t>(inst.result_cycles == 0 && turns <= 32 ? turns : 0);
   decoded.after = after_of(inst);
   decoded.is_in_line = is_in_line(decoded);
-  if (inst.encoding >= Encoding::vop1) {
-    decoded.registers = registers_of(inst, arch);
+  if (decoded.is_in_line) {
+    Line line;
+    line.count = 0;
+    decoded.line.store(line, std::memory_order_relaxed);
   }
-  slot.store(&m_decoded.back(), std::memory_order_release);
-  return &m_decoded.back();
+  if (inst.encoding >= Encoding::vop1) {
+    block.registers[m_used] = registers_of(inst, arch);
+  }
+  decoded.registers = &block.registers[m_used];
+  ++m_used;
+  slot.store(&decoded, std::memory_order_release);
+  return &decoded;
 }
 
 }  // namespace ktrace::softdev

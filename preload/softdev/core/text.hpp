@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "core/inst.hpp"
 #include "core/registers.hpp"
@@ -20,32 +20,34 @@ Handler find_handler(const Inst& inst);
 // other CUs, as they may notice it.
 enum class Start : uint8_t { at_once, in_turn, on_cu, in_order };
 
-// How the wave goes on after an instruction: with the next one, 4 cycles later; with the next one, at whatever
-// time; or anyhow.
+// How the wave goes on after an instruction: with the next one, 4 cycles later; with the next one, at
+// whatever time; or anyhow.
 enum class After : uint8_t { next, later, anyhow };
 
-// Instructions in line of which each takes one turn of the scalar or of the vector unit, and which are followed
-// by the next: they need not be looked at one by one. Bit k stands for the k-th of them, 0 for the first.
+// Instructions in line of which each takes one turn of the scalar or of the vector unit, and which are
+// followed by the next: they need not be looked at one by one. Bit k stands for the k-th of them, 0 for the
+// first.
 struct Line {
   static constexpr unsigned most = 16;
-  uint16_t count = 0;  // 0: not known yet; 1: none, or one alone
-  uint16_t scalar = 0;
-  uint16_t vector = 0;
-  uint16_t unused = 0;  // eight bytes: an atomic without a lock
+  uint16_t count = 1;   // 0: not known yet; 1: none, or one alone
+  uint16_t scalar = 0;  // which of them take a turn of the scalar unit; the others of the vector unit
+  uint32_t vector() const { return ((uint32_t{1} << count) - 1) & ~uint32_t{scalar}; }
 };
 
 // An instruction, and what the interpreter looks at for each: the instruction behind it, once that has been
-// executed, so that straight-line code needs no lookup; and what is known of its time.
-struct Decoded {
+// executed, so that straight-line code needs no lookup; and what is known of its time. Loops are much larger
+// here than on the device: as few lines of the host's caches as can be, one after the other.
+struct alignas(128) Decoded {
   mutable std::atomic<const Decoded*> next{nullptr};
-  mutable std::atomic<Line> line{};  // that begins with it
+  mutable std::atomic<Line> line{Line()};  // that begins with it
   Start start = Start::at_once;
   uint8_t turns = 0;  // that it takes, if it leaves no result behind to wait for; else 0
   After after = After::anyhow;
-  bool is_in_line = false;
+  bool is_in_line = false;  // fit for a line
   Inst inst;
-  RegisterUse registers;  // of vector and memory instructions
+  const RegisterUse* registers = nullptr;  // of vector and memory instructions
 };
+static_assert(sizeof(Decoded) == 128, "two lines");
 
 struct Text {
   Text(uint64_t base_address, uint64_t size_bytes, Arch target)
@@ -56,7 +58,8 @@ struct Text {
   const Arch arch;
 
   bool contains(uint64_t pc) const { return pc - base < size && (pc & 3) == 0; }
-  // The line that begins with the instruction at `pc`, which is `first`. Its instructions know each other then.
+  // The line that begins with the instruction at `pc`, which is `first`. Its instructions know each other
+  // then.
   Line line_at(uint64_t pc, const Decoded& first) const;
   // `pc` is contained. Never null; what cannot be decoded has a handler that raises the fault.
   const Decoded* at(uint64_t pc) const {
@@ -68,7 +71,14 @@ struct Text {
   using Slot = std::atomic<const Decoded*>;
   mutable std::unique_ptr<Slot[]> m_by_dword;
   mutable std::mutex m_mutex;
-  mutable std::deque<Decoded> m_decoded;  // a deque: addresses stay
+  // Addresses stay.
+  struct Block {
+    static constexpr size_t size = 64;  // instructions
+    Decoded decoded[size];
+    RegisterUse registers[size];
+  };
+  mutable std::vector<std::unique_ptr<Block>> m_blocks;
+  mutable size_t m_used = Block::size;  // of the last block
 
   const Decoded* decode_at(uint64_t pc) const;
 };

@@ -75,7 +75,7 @@ inline void move_tiles(const LdsPattern& pattern, const PatternPlaces& places, u
 }
 
 template <typename Move>
-void move_groups(const LdsPattern& pattern, const PatternPlaces& places, uint32_t* rows) {
+[[gnu::noinline]] void move_groups(const LdsPattern& pattern, const PatternPlaces& places, uint32_t* rows) {
   for_each_group(pattern.exec, [&](unsigned first, uint32_t active) {
     const auto layout =
         Move::size % 4 == 0 ? static_cast<Layout>(pattern.layouts[first / group_lanes]) : Layout::anyhow;
@@ -85,7 +85,8 @@ void move_groups(const LdsPattern& pattern, const PatternPlaces& places, uint32_
 
 // `base` is that of the lanes. Does nothing and returns false if they are not all inside.
 template <typename Move, unsigned count>
-inline bool access_pattern(Wave& wave, const LdsPattern& pattern, uint32_t base, const Moves<count>& moves) {
+[[gnu::always_inline]] inline bool access_pattern(Wave& wave, const LdsPattern& pattern, uint32_t base,
+                                                  const Moves<count>& moves) {
   for (const uint32_t offset : moves.offset) {
     if (!is_inside(wave, pattern, base + offset, Move::size)) {
       return false;

@@ -137,8 +137,65 @@ void atomic(Wave& wave, const Inst& inst) {
   finish_lds(wave, extra);
 }
 
+// Whether every lane's dword lies in LDS.
+bool all_dwords_inside(size_t allocated, const uint32_t* at, uint32_t offset) {
+  Chunk highest{};
+  for (unsigned lane = 0; lane < lanes; lane += chunk_lanes) {
+    const Chunk begin = load_chunk(at + lane) + offset;
+    highest = begin > highest ? begin : highest;
+  }
+  return allocated >= 4 &&
+         !any_bit(reinterpret_cast<Chunk>(highest > splat(static_cast<uint32_t>(allocated) - 4)));
+}
+
+// Two lanes' dwords.
+uint64_t pair_at(const uint32_t* rows) {
+  uint64_t pair;
+  std::memcpy(&pair, rows, sizeof pair);
+  return pair;
+}
+
+void add_dword(uint8_t* memory, uint64_t data) {
+  uint32_t value;
+  std::memcpy(&value, memory, sizeof value);
+  value += static_cast<uint32_t>(data);
+  std::memcpy(memory, &value, sizeof value);
+}
+
+// ds_add_u32, of which histograms are made: all lanes' usual case has a way of its own.
+void add(Wave& wave, const Inst& inst) {
+  const uint32_t* const at = wave.vgpr(inst.vaddr);
+  const uint32_t* const data = wave.vgpr(inst.vdata);
+  const uint32_t offset = lds_offset(inst);
+  std::vector<uint8_t>& lds = wave.workgroup->lds;
+  if (wave.exec() != all_lanes || !all_dwords_inside(lds.size(), at, offset)) {
+    atomic(wave, inst);
+    return;
+  }
+  if (is_run<4>(at)) {
+    perform_atomic_run(AtomicOp::add, {all_lanes, data, nullptr, nullptr},
+                       lds.data() + static_cast<uint32_t>(at[0] + offset));
+    finish_lds(wave);
+    return;
+  }
+  const uint32_t extra = lds_conflicts(wave, {at, 1, true});
+  uint8_t* const memory = lds.data();
+  for (unsigned lane = 0; lane < lanes; lane += 2) {
+    const uint64_t begins = pair_at(at + lane), operands = pair_at(data + lane);
+    add_dword(memory + static_cast<uint32_t>(static_cast<uint32_t>(begins) + offset), operands);
+    add_dword(memory + static_cast<uint32_t>(static_cast<uint32_t>(begins >> 32) + offset), operands >> 32);
+  }
+  finish_lds(wave, extra);
+}
+
 }  // namespace
 
-Handler lds_atomic_handler(uint16_t op) { return atomic_of(op).op != none ? atomic : nullptr; }
+Handler lds_atomic_handler(uint16_t op) {
+  const DsAtomic wanted = atomic_by_op[op & 255];
+  if (op > 255 || wanted.op == none) {
+    return nullptr;
+  }
+  return wanted.op == AtomicOp::add && !wanted.returns ? add : atomic;
+}
 
 }  // namespace ktrace::softdev::KTRACE_SOFTDEV_ISA

@@ -68,7 +68,7 @@ uint32_t find_repeated(const uint32_t* dwords, uint32_t active) {
 // Accesses of one dword: half of the wave is served at once, but for lanes that have to wait for a bank.
 uint32_t count_dwords(const LdsAccess& access, uint64_t exec) {
   const BankDigits digits(access.addresses);
-  FullestBank fullest = count_fullest(digits, exec);
+  const FullestBank fullest = count_fullest(digits, exec);
   if (access.is_atomic || fullest.extra() == 0) {
     return fullest.extra();
   }

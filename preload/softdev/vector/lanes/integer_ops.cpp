@@ -224,12 +224,68 @@ constexpr OpHandler int16_ops[] = {
     {op::v_mad_legacy_i16, run<I16(I16, I16, I16), multiply_add_i16>},
 };
 
+// Whether a source is the same in all lanes.
+bool is_uniform(const Inst& inst, unsigned n) {
+  return inst.src[n] < code_vgpr && (unsigned{inst.neg} | inst.abs | inst.dpp) == 0;
+}
+
+// The upper word of a 64-bit value that is shifted left by less than 32.
+inline uint32_t upper_word(uint32_t low, uint32_t high, unsigned amount) {
+  return high << amount | low >> 1 >> (31 - amount);
+}
+
+// Addresses are computed by these, nearly always by a constant amount: two words at a time need not be put
+// together and taken apart.
+void shift_left_add_wide(Wave& wave, const Inst& inst) {
+  if (!is_uniform(inst, 1)) {
+    run<U64(U64, ZeroExtended, U64), shift_left_add_64>(wave, inst);
+    return;
+  }
+  const unsigned amount = read_scalar(wave, inst, inst.src[1]) & 7u;
+  Enable enable;
+  const Source<U64> a(wave, inst, 0, enable);
+  const Source<U64> b(wave, inst, 2, enable);
+  const WordRows x = a.rows(), y = b.rows();
+  WideTarget<U64> target(wave, inst, enable);
+  uint32_t* const low = target.low();
+  uint32_t* const high = target.high();
+  KTRACE_EACH_LANE(l) {
+    const uint32_t shifted = x.low[l] << amount;
+    const uint32_t upper = upper_word(x.low[l], x.high[l], amount) + y.high[l];
+    const uint32_t sum = shifted + y.low[l];
+    low[l] = sum;
+    high[l] = upper + (sum < shifted ? 1u : 0u);
+  }
+  target.commit(wave, inst, enable);
+}
+
+void shift_left_wide(Wave& wave, const Inst& inst) {
+  const bool is_simple = is_uniform(inst, 0);
+  const unsigned amount = is_simple ? read_scalar(wave, inst, inst.src[0]) & 63u : 0;
+  if (!is_simple || amount > 31) {
+    run<U64(ZeroExtended, U64), shift_left_64>(wave, inst);
+    return;
+  }
+  Enable enable;
+  const Source<U64> a(wave, inst, 1, enable);
+  const WordRows x = a.rows();
+  WideTarget<U64> target(wave, inst, enable);
+  uint32_t* const low = target.low();
+  uint32_t* const high = target.high();
+  KTRACE_EACH_LANE(l) {
+    const uint32_t upper = upper_word(x.low[l], x.high[l], amount);
+    low[l] = x.low[l] << amount;
+    high[l] = upper;
+  }
+  target.commit(wave, inst, enable);
+}
+
 constexpr OpHandler int64_ops[] = {
     {op::v_mov_b64, run<U64(U64), copy<uint64_t>>},
-    {op::v_lshlrev_b64, run<U64(ZeroExtended, U64), shift_left_64>},
+    {op::v_lshlrev_b64, shift_left_wide},
     {op::v_lshrrev_b64, run<U64(ZeroExtended, U64), shift_right_64>},
     {op::v_ashrrev_i64, run<I64(ZeroExtended, I64), shift_right_signed_64>},
-    {op::v_lshl_add_u64, run<U64(U64, ZeroExtended, U64), shift_left_add_64>},
+    {op::v_lshl_add_u64, shift_left_add_wide},
 };
 
 }  // namespace

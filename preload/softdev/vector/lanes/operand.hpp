@@ -26,10 +26,13 @@ inline constexpr SourceKind source_kind<F32> = SourceKind::real32;
 
 // No modifier touches a VGPR source: it can be read where it is.
 inline bool reads_plainly(const Wave& wave, const Inst& inst, unsigned n, SourceKind kind) {
+  const bool flushes = kind == SourceKind::real32 && (wave.mode & 0x10u) == 0;
+  if (__builtin_expect(!inst.may_be_modified, 1)) {
+    return !flushes;
+  }
   const unsigned selected = n < 2 ? unsigned{inst.src_sel[n]} ^ sdwa_dword : 0u;
   const unsigned modifiers = unsigned{inst.neg} | inst.abs | inst.dpp | selected |
                              (kind == SourceKind::half ? inst.op_sel & 7u : 0u);
-  const bool flushes = kind == SourceKind::real32 && (wave.mode & 0x10u) == 0;
   return modifiers == 0 && !flushes;
 }
 
@@ -133,7 +136,8 @@ inline WordRows fetch_words(Wave& wave, const Inst& inst, unsigned n, OperandTyp
                             Enable& enable) {
   const unsigned code = inst.src[n];
   const bool flushes = type == OperandType::real && flushes_half_inputs(wave);
-  const bool is_plain = (unsigned{inst.neg} | inst.abs | inst.dpp) == 0 && !flushes;
+  const bool is_plain =
+      (!inst.may_be_modified || (unsigned{inst.neg} | inst.abs | inst.dpp) == 0) && !flushes;
   if (__builtin_expect(code >= code_vgpr && is_plain, 1)) {
     return {wave.vgpr(code - code_vgpr), wave.vgpr(code - code_vgpr + 1u)};
   }
@@ -156,6 +160,7 @@ class WideSource {
   typename Type::Lane operator[](unsigned l) const {
     return bits_as<typename Type::Lane>(m_rows.low[l] | uint64_t{m_rows.high[l]} << 32);
   }
+  WordRows rows() const { return m_rows; }
   WideBlock<typename Type::Lane> block(unsigned first) const {
     WideBlock<typename Type::Lane> values;
     interleave(m_rows.low + first, m_rows.high + first, values);

@@ -28,7 +28,7 @@ inline void commit(Wave& wave, unsigned reg, const Row& row, Enable enable) {
 
 // The result of an instruction with one 32-bit destination.
 inline void commit_result(Wave& wave, const Inst& inst, const Row& row, Enable enable) {
-  if (__builtin_expect(inst.sdwa, 0)) {
+  if (__builtin_expect(inst.may_be_modified && inst.sdwa, 0)) {
     commit_sdwa(wave, inst, row, wave.exec() & enable.lanes);
   } else {
     commit(wave, inst.dst, row, enable);
@@ -44,7 +44,7 @@ void finish_f16(const Wave& wave, const Inst& inst, RowF32& row);
 void finish_f64(const Wave& wave, const Inst& inst, Row64& row);
 
 inline bool finishes_plainly_f32(const Wave& wave, const Inst& inst) {
-  return inst.omod == 0 && !inst.clamp && (wave.mode & 0x20u) != 0;
+  return (!inst.may_be_modified || (inst.omod == 0 && !inst.clamp)) && (wave.mode & 0x20u) != 0;
 }
 
 inline bool finishes_plainly_f64(const Wave& wave, const Inst& inst) {
@@ -62,7 +62,8 @@ inline bool writes_plainly(const Wave& wave, const Inst& inst, Enable enable) {
   const bool finishes_plainly = std::is_same_v<Type, F32>   ? finishes_plainly_f32(wave, inst)
                                 : std::is_same_v<Type, F64> ? finishes_plainly_f64(wave, inst)
                                                             : true;
-  return (wave.exec() & enable.lanes) == ~uint64_t{0} && inst.dst_sel == sdwa_dword && finishes_plainly;
+  return (wave.exec() & enable.lanes) == ~uint64_t{0} && finishes_plainly &&
+         (!inst.may_be_modified || inst.dst_sel == sdwa_dword);
 }
 
 // Finishes and writes bits that an instruction has computed.
