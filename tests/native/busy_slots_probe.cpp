@@ -32,14 +32,16 @@ int main(int, char** arguments) {
     latest += random() % 14 == 0 ? random() % 400 : random() % 7;
     const uint64_t asked = latest - random() % 64;  // waves run up to 128 cycles ahead
     const uint64_t count = random() % 100 < long_percent ? 1 + random() % 90 : 1 + random() % 4;
-    const BusySlots::Found found = slots.find(asked);
+    const uint64_t found = slots.find(asked);
     const uint64_t wanted = first_free(busy, asked);
-    if (found.slot != wanted) {
+    if (found != wanted) {
       std::printf("request %llu: slot %llu, not %llu\n", static_cast<unsigned long long>(k),
-                  static_cast<unsigned long long>(found.slot), static_cast<unsigned long long>(wanted));
+                  static_cast<unsigned long long>(found), static_cast<unsigned long long>(wanted));
       return 0;
     }
-    slots.take(found, count);
+    const uint64_t at_once = 1 + random() % count;
+    slots.take(found, at_once);
+    slots.take_more(count - at_once);
     for (uint64_t slot = wanted, left = count; left != 0; --left) {
       slot = first_free(busy, slot);
       busy.insert(slot);

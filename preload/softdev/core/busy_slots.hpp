@@ -6,56 +6,54 @@
 namespace ktrace::softdev {
 
 // Waves run ahead of each other, so that one that comes later may ask for an earlier time: what the others
-// left free there is free. Of the last slots of two cycles each is known; those before them count as busy.
+// left free there is free. A slot is two cycles long. Of the last 128 before the unit is free for good each
+// is known; those before them count as busy.
 class BusySlots {
  public:
   static constexpr uint64_t cycles = 2;
   // The first slot that begins at `time` or later.
   static uint64_t of(uint64_t time) { return (time + cycles - 1) / cycles; }
-  // A free slot, and which of the 64 from it on are not known to be free.
-  struct Found {
-    uint64_t slot;
-    uint64_t busy;
-  };
   // The first free slot from `slot` on.
-  Found find(uint64_t slot) const {
-    for (slot = slot < m_base ? m_base : slot; slot < m_base + known; slot += 64) {
-      const uint64_t free = ~from(slot - m_base);
-      if (__builtin_expect(free != 0, 1)) {
-        const auto before = static_cast<unsigned>(__builtin_ctzll(free));
-        return {slot + before, ~(free >> before)};
-      }
-    }
-    return {slot, 0};
+  uint64_t find(uint64_t slot) const {
+    const bool may_find = slot < m_end && (m_late | m_early) != 0;
+    return __builtin_expect(may_find, 0) ? find_gap(slot) : slot < m_end ? m_end : slot;
   }
-  // What was found and the next `count` - 1 free slots, which need not be side by side.
-  void take(const Found& found, uint64_t count) {
-    const uint64_t place = found.slot - m_base;
-    if (__builtin_expect(place + count <= known && count < 64 && (found.busy & ones(count)) == 0, 1)) {
-      set(place, ones(count));
+  // `slot`, which is free, and the next `count` - 1 free ones.
+  void take(uint64_t slot, uint64_t count) {
+    if (__builtin_expect(slot < m_end, 0)) {
+      take_gaps(slot, count);
+      return;
+    }
+    const uint64_t gap = slot - m_end;
+    m_end = m_next = slot + count;
+    if ((gap | m_late | m_early) == 0) {
+      return;  // a unit that is busy all the time
+    }
+    if (__builtin_expect(gap + count < 64, 1)) {
+      shift(gap + count, ones(gap) << count);
     } else {
-      take_apart(found.slot, count);
+      shift_far(gap, count);
     }
   }
+  // The next `count` free slots behind those that were taken last, for the same access.
+  void take_more(uint64_t count) { take(find(m_next), count); }
 
  private:
-  static constexpr uint64_t known = 128;
-  uint64_t m_base = 0;      // slot of the lowest bit
-  uint64_t m_busy[3] = {};  // the third is always 0
+  uint64_t m_end = 0;   // all is free from here on
+  uint64_t m_next = 0;  // behind what was taken last
+  // Bit k: slot m_end - 1 - k is free; slot m_end - 65 - k.
+  uint64_t m_late = 0;
+  uint64_t m_early = 0;
 
-  static uint64_t ones(uint64_t count) { return (uint64_t{1} << count) - 1; }  // 0 to 63
-  // The 64 bits from there on; `place` is less than 128.
-  uint64_t from(uint64_t place) const {
-    const uint64_t* const word = m_busy + place / 64;
-    return word[0] >> place % 64 | word[1] << 1 << (63 - place % 64);
+  static uint64_t ones(uint64_t count) { return (uint64_t{1} << count) - 1; }  // less than 64
+  // By less than 64; `bits` become the latest.
+  void shift(uint64_t count, uint64_t bits) {
+    m_early = m_early << count | m_late >> 1 >> (63 - count);
+    m_late = m_late << count | bits;
   }
-  void set(uint64_t place, uint64_t bits) {
-    uint64_t* const word = m_busy + place / 64;
-    word[0] |= bits << place % 64;
-    word[1] |= bits >> 1 >> (63 - place % 64);
-  }
-  void take_apart(uint64_t slot, uint64_t count);
-  void make_room(uint64_t end);
+  void shift_far(uint64_t gap, uint64_t count);
+  uint64_t find_gap(uint64_t slot) const;
+  void take_gaps(uint64_t slot, uint64_t count);
 };
 
 }  // namespace ktrace::softdev

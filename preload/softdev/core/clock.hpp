@@ -98,12 +98,11 @@ class CuUnits {
   Turns& turns(uint8_t unit, unsigned simd) { return m_turns[simd * 4 + unit]; }
   // Of the CU: scalar memory, LDS, vector memory.
   BusySlots& slots(uint8_t unit) { return m_slots[unit - static_cast<unsigned>(Unit::smem)]; }
-  // Cycles that an instruction, which started at `time`, turns out to take on top of what its unit is known
-  // to be busy for.
-  void extend(Unit unit, uint64_t time, uint64_t more) {
+  // Cycles that the instruction which was the last to start at the unit turns out to take on top of what was
+  // known.
+  void extend(Unit unit, uint64_t more) {
     if (more != 0) {
-      BusySlots& of_unit = slots(static_cast<uint8_t>(unit));
-      of_unit.take(of_unit.find(BusySlots::of(time)), BusySlots::of(more));
+      slots(static_cast<uint8_t>(unit)).take_more(BusySlots::of(more));
     }
   }
 

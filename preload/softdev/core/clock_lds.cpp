@@ -5,7 +5,7 @@
 namespace ktrace::softdev {
 
 void finish_lds(Wave& wave, uint32_t extra) {
-  wave.clock->units.extend(Unit::lds, wave.time, extra);
+  wave.clock->units.extend(Unit::lds, extra);
   push_lgkmcnt(wave, wave.time + clock_model::lds_latency + extra);
 }
 

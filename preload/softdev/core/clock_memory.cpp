@@ -137,7 +137,7 @@ void push_vector(Wave& wave, uint64_t ready, uint64_t cycles) {
 // Keeps L1 busy for its lines; the interpreter has counted the address unit already.
 uint64_t occupy_l1(Wave& wave, uint64_t lines) {
   const uint64_t cycles = std::max(lines * clock_model::line_cycles, clock_model::vmem_cycles);
-  wave.clock->units.extend(Unit::vmem, wave.time, cycles - clock_model::vmem_cycles);
+  wave.clock->units.extend(Unit::vmem, cycles - clock_model::vmem_cycles);
   return cycles;
 }
 

@@ -47,6 +47,14 @@ class ComputeUnit {
   Resident* first() const { return m_runnable.empty() ? nullptr : m_runnable[0].resident; }
   uint64_t first_time() const { return m_runnable.empty() ? never : m_runnable[0].time; }
   uint64_t second_time() const { return m_runnable.size() < 2 ? never : m_runnable[1].time; }
+  // The host's caches have room for few waves: the state of the next one is fetched while the first runs.
+  void prefetch_second() const {
+    constexpr unsigned host_line = 64, hot_bytes = 704;  // up to the counters
+    const Wave* const wave = m_runnable.size() < 2 ? nullptr : m_runnable[1].resident->wave;
+    for (unsigned k = 0; wave && k < hot_bytes; k += host_line) {
+      __builtin_prefetch(reinterpret_cast<const char*>(wave) + k);
+    }
+  }
   void add(Resident& resident, uint64_t time) {
     resident.arrival = m_arrivals++;
     size_t place = m_runnable.size();

@@ -111,14 +111,6 @@ struct Inst {
   uint16_t busy_cycles = 0;
   uint16_t result_cycles = 0;  // MFMA: until everything can read the result
 
-  uint16_t op = 0;       // canonical opcode for vector encodings, the encoding's own opcode otherwise
-  uint32_t literal = 0;  // value of operand code 255
-  Segment segment = Segment::flat;
-  bool offen = false;  // MUBUF; SCRATCH: the vector address is used
-  bool idxen = false;
-  bool returns = false;  // atomics: the old value is wanted
-  uint8_t src_count = 0;
-
   // VOP3, VOP3P, SDWA and DPP modifiers: bit k belongs to src[k].
   uint8_t abs = 0;
   uint8_t neg = 0;     // VOP3P: of the low half
@@ -128,6 +120,14 @@ struct Inst {
   uint8_t omod = 0;  // 1: x2, 2: x4, 3: /2
   bool clamp = false;
   bool vop3_form = false;
+
+  Segment segment = Segment::flat;
+  bool offen = false;  // MUBUF; SCRATCH: the vector address is used
+  bool idxen = false;
+  bool returns = false;  // atomics: the old value is wanted
+  uint16_t op = 0;       // canonical opcode for vector encodings, the encoding's own opcode otherwise
+  uint32_t literal = 0;  // value of operand code 255
+  uint8_t src_count = 0;
 
   bool sdwa = false;
   uint8_t dst_sel = sdwa_dword;

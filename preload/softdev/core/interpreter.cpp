@@ -94,12 +94,12 @@ Started start_late(Wave& wave, Turns& turns, const Decoded& decoded, uint64_t de
     time = after_matrix_results(wave, decoded, time);
   }
   BusySlots& slots = units.slots(decoded.inst.unit);
-  const BusySlots::Found found = slots.find(BusySlots::of(time));
-  time = found.slot * BusySlots::cycles;
+  const uint64_t slot = slots.find(BusySlots::of(time));
+  time = slot * BusySlots::cycles;
   if (__builtin_expect(time > deadline && (time > before || decoded.start == Start::in_order), 0)) {
     return {time, false};
   }
-  slots.take(found, BusySlots::of(decoded.inst.busy_cycles));
+  slots.take(slot, BusySlots::of(decoded.inst.busy_cycles));
   return {time, true};
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // All registers that the instruction writes; of an unknown one, the first.
 RegisterSpan result_of(const Decoded& decoded) {
-  const uint16_t count = decoded.registers->write_count ? decoded.registers->writes[0].count : uint16_t{1};
+  const uint16_t count = decoded.registers.write_count ? decoded.registers.writes[0].count : uint16_t{1};
   return {static_cast<uint16_t>(code_vgpr + decoded.inst.dst), count};
 }
 
@@ -45,7 +45,7 @@ uint64_t after_matrix_results(const Wave& wave, const Decoded& decoded, uint64_t
       continue;
     }
     const RegisterSpan result = result_of(*pending.by);
-    if (touches(*decoded.registers, result)) {
+    if (touches(decoded.registers, result)) {
       time = std::max(
           time, accumulates_further(pending.by->inst, inst, result) ? pending.forwarded : pending.ready);
     }

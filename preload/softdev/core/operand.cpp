@@ -1,8 +1,10 @@
 // Scalar operands, EXEC's expansion and the wording of faults.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "core/decode.hpp"
 #include "core/dispatch.hpp"
@@ -91,9 +93,11 @@ void Wave::reset() {
   uint32_t* const file = vgprs;
   uint8_t* const private_memory = scratch;
   auto* const begin = reinterpret_cast<uint8_t*>(this);
-  std::memset(begin, 0, static_cast<size_t>(reinterpret_cast<uint8_t*>(&vmcnt) - begin));
-  vmcnt.head = vmcnt.count = 0;
+  std::memset(begin, 0, static_cast<size_t>(reinterpret_cast<uint8_t*>(&lgkmcnt) - begin));
   lgkmcnt.head = lgkmcnt.count = 0;
+  vmcnt.head = vmcnt.count = 0;
+  std::fill(std::begin(matrix), std::end(matrix), MatrixResult());
+  matrix_next = 0;
   vgprs = file;
   scratch = private_memory;
 }

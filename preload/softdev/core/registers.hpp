@@ -18,18 +18,18 @@ struct RegisterSpan {
 };
 
 struct RegisterUse {
-  static constexpr unsigned most = 8;
-  RegisterSpan reads[most];
-  RegisterSpan writes[most];
+  static constexpr unsigned most_reads = 8, most_writes = 7;
+  RegisterSpan reads[most_reads];
+  RegisterSpan writes[most_writes];
   uint8_t read_count = 0;
   uint8_t write_count = 0;
 
-  void read(unsigned first, unsigned count) { add(reads, read_count, first, count); }
-  void write(unsigned first, unsigned count) { add(writes, write_count, first, count); }
+  void read(unsigned first, unsigned count) { add(reads, most_reads, read_count, first, count); }
+  void write(unsigned first, unsigned count) { add(writes, most_writes, write_count, first, count); }
 
  private:
   // Constants and literals are no registers.
-  static void add(RegisterSpan* spans, uint8_t& used, unsigned first, unsigned count) {
+  static void add(RegisterSpan* spans, unsigned most, uint8_t& used, unsigned first, unsigned count) {
     if (count && used < most && (first < 128 || first >= code_vgpr)) {
       spans[used++] = {static_cast<uint16_t>(first), static_cast<uint16_t>(count)};
     }

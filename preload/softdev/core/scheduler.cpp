@@ -278,6 +278,7 @@ class Run {
       Wave& wave = *resident.wave;
       m_current = &wave;
       const uint64_t next = cu.second_time();
+      cu.prefetch_second();
       const uint64_t deadline = next < horizon ? std::min(horizon, next + wave_slack) : horizon;
       const bool goes_on = run_wave(wave, cu.clock->units, deadline);
       m_end = std::max(m_end, wave.time);

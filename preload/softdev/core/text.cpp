@@ -151,12 +151,11 @@ const Decoded* Text::decode_at(uint64_t pc) const {
     inst.handler = unknown_instruction;
   }
   set_cost(inst, arch == Arch::gfx950);
-  if (m_used == Block::size) {
-    m_blocks.push_back(std::make_unique<Block>());
+  if (m_used == block_size) {
+    m_blocks.emplace_back(new Decoded[block_size]);
     m_used = 0;
   }
-  Block& block = *m_blocks.back();
-  Decoded& decoded = block.decoded[m_used];
+  Decoded& decoded = m_blocks.back()[m_used++];
   decoded.inst = inst;
   decoded.start = start_of(inst, arch);
   const uint64_t turns = inst.busy_cycles / Turns::cycles;
@@ -169,10 +168,8 @@ const Decoded* Text::decode_at(uint64_t pc) const {
     decoded.line.store(line, std::memory_order_relaxed);
   }
   if (inst.encoding >= Encoding::vop1) {
-    block.registers[m_used] = registers_of(inst, arch);
+    decoded.registers = registers_of(inst, arch);
   }
-  decoded.registers = &block.registers[m_used];
-  ++m_used;
   slot.store(&decoded, std::memory_order_release);
   return &decoded;
 }

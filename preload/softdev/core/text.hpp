@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -36,8 +37,9 @@ struct Line {
 
 // An instruction, and what the interpreter looks at for each: the instruction behind it, once that has been
 // executed, so that straight-line code needs no lookup; and what is known of its time. Loops are much larger
-// here than on the device: as few lines of the host's caches as can be, one after the other.
-struct alignas(128) Decoded {
+// here than on the device: most instructions need one line of the host's caches, and with three for each
+// these first ones lie in all of a cache's sets.
+struct alignas(64) Decoded {
   mutable std::atomic<const Decoded*> next{nullptr};
   mutable std::atomic<Line> line{Line()};  // that begins with it
   Start start = Start::at_once;
@@ -45,9 +47,10 @@ struct alignas(128) Decoded {
   After after = After::anyhow;
   bool is_in_line = false;  // fit for a line
   Inst inst;
-  const RegisterUse* registers = nullptr;  // of vector and memory instructions
+  RegisterUse registers;  // of vector and memory instructions
 };
-static_assert(sizeof(Decoded) == 128, "two lines");
+static_assert(sizeof(Decoded) == 192 && offsetof(Decoded, inst) + offsetof(Inst, segment) == 64,
+              "three lines, of which one is for all");
 
 struct Text {
   Text(uint64_t base_address, uint64_t size_bytes, Arch target)
@@ -72,13 +75,9 @@ struct Text {
   mutable std::unique_ptr<Slot[]> m_by_dword;
   mutable std::mutex m_mutex;
   // Addresses stay.
-  struct Block {
-    static constexpr size_t size = 64;  // instructions
-    Decoded decoded[size];
-    RegisterUse registers[size];
-  };
-  mutable std::vector<std::unique_ptr<Block>> m_blocks;
-  mutable size_t m_used = Block::size;  // of the last block
+  static constexpr size_t block_size = 64;
+  mutable std::vector<std::unique_ptr<Decoded[]>> m_blocks;
+  mutable size_t m_used = block_size;  // of the last block
 
   const Decoded* decode_at(uint64_t pc) const;
 };

@@ -92,6 +92,25 @@ struct Wave {
   CuClock* clock;               // of the CU that it runs on
   WaveChecks* checks;           // null unless KTRACE_SOFT_CHECK asks for them
 
+  uint64_t matrix_ready;  // the latest of the matrix results below
+
+  // Completion times of outstanding memory operations, for s_waitcnt (counters.hpp): oldest first ...
+  struct Counter {
+    static constexpr unsigned depth = 64;
+    uint32_t head;
+    uint32_t count;
+    uint64_t ready[depth];
+  };
+  // ... and whatever is done first counts first: sorted, from head on.
+  struct Unordered {
+    static constexpr unsigned depth = 16;
+    uint32_t head;
+    uint32_t count;
+    uint64_t ready[depth];  // a ring
+  };
+  Unordered lgkmcnt;
+  Counter vmcnt;
+
   // Matrix results that may not have left the matrix unit yet.
   struct MatrixResult {
     const Decoded* by;
@@ -99,26 +118,8 @@ struct Wave {
     uint64_t ready;      // when everything else can
   };
   static constexpr unsigned matrix_depth = 8;
-  MatrixResult matrix[matrix_depth];  // a ring
   uint32_t matrix_next;
-  uint64_t matrix_ready;  // the latest of them
-
-  // Completion times of outstanding memory operations, for s_waitcnt (counters.hpp): oldest first ...
-  struct Counter {
-    static constexpr unsigned depth = 64;
-    uint64_t ready[depth];
-    uint32_t head;
-    uint32_t count;
-  };
-  Counter vmcnt;
-  // ... and whatever is done first counts first: sorted, from head on.
-  struct Unordered {
-    static constexpr unsigned depth = 16;
-    uint64_t ready[depth];  // a ring
-    uint32_t head;
-    uint32_t count;
-  };
-  Unordered lgkmcnt;
+  MatrixResult matrix[matrix_depth];  // a ring
 
   // Everything to 0, but the register file and scratch, and what is not looked at before it is written.
   void reset();

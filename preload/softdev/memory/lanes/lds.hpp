@@ -31,8 +31,8 @@ struct LdsAddresses {
 
 // Where lane 0 of a progression has its bytes, active or not, if every active lane has `size` bytes inside of
 // LDS; else null. Addresses wrap: compilers fold offsets into negative bases.
-inline uint8_t* lds_origin(Wave& wave, uint64_t exec, const Progression& steps, uint32_t offset,
-                           unsigned size) {
+[[gnu::always_inline]] inline uint8_t* lds_origin(Wave& wave, uint64_t exec, const Progression& steps,
+                                                  uint32_t offset, unsigned size) {
   const std::vector<uint8_t>& lds = wave.workgroup->lds;
   const unsigned lowest = first_lane(exec);
   const int64_t begin = steps.at(lowest) + offset, distance = steps.distance(exec), end = begin + distance;

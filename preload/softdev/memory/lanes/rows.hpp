@@ -91,6 +91,9 @@ inline bool is_run(const uint32_t* offsets) {
 template <unsigned size>
 inline bool are_group_runs(const uint32_t* offsets) {
   constexpr uint32_t distance = (group_lanes - 1) * size;
+  if (offsets[1] - offsets[0] != size) {
+    return false;
+  }
   Chunk difference{};
   for (unsigned first = 0; first < lanes; first += group_lanes) {
     if (offsets[first] > ~uint32_t{0} - distance) {
