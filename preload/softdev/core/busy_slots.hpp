@@ -15,13 +15,18 @@ class BusySlots {
   static uint64_t of(uint64_t time) { return (time + cycles - 1) / cycles; }
   // The first free slot from `slot` on.
   uint64_t find(uint64_t slot) const {
-    const bool may_find = slot < m_end && (m_late | m_early) != 0;
-    return __builtin_expect(may_find, 0) ? find_gap(slot) : slot < m_end ? m_end : slot;
+    const uint64_t place = m_end - 1 - slot;  // huge if all is free
+    if (slot >= m_end || (place < 64 && (m_late >> place & 1) != 0)) {
+      return slot;
+    }
+    return (m_late | m_early) != 0 ? find_gap(slot) : m_end;
   }
   // `slot`, which is free, and the next `count` - 1 free ones.
   void take(uint64_t slot, uint64_t count) {
-    if (__builtin_expect(slot < m_end, 0)) {
-      take_gaps(slot, count);
+    if (slot < m_end) {
+      if (!take_gap(m_end - slot, count)) {
+        take_gaps(slot, count);
+      }
       return;
     }
     const uint64_t gap = slot - m_end;
@@ -50,6 +55,17 @@ class BusySlots {
   void shift(uint64_t count, uint64_t bits) {
     m_early = m_early << count | m_late >> 1 >> (63 - count);
     m_late = m_late << count | bits;
+  }
+  // Free slots side by side, `distance` before the end.
+  bool take_gap(uint64_t distance, uint64_t count) {
+    const uint64_t wanted =
+        distance <= 64 && distance >= count && count < 64 ? ones(count) << (distance - count) : 0;
+    if (wanted == 0 || (m_late & wanted) != wanted) {
+      return false;
+    }
+    m_late &= ~wanted;
+    m_next = m_end - distance + count;
+    return true;
   }
   void shift_far(uint64_t gap, uint64_t count);
   uint64_t find_gap(uint64_t slot) const;

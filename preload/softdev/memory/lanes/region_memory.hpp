@@ -78,12 +78,12 @@ inline void finish_lanes(Wave& wave, const Footprint& footprint, Traffic traffic
 template <typename Move>
 constexpr Traffic traffic_of = Move::writes_memory ? Traffic::store : Traffic::load;
 
-// What the next wave will want, as far as anybody can know: the host fetches it meanwhile.
+// What the wave after the next will want, as far as anybody can know: the host fetches it meanwhile.
 template <typename Move>
 inline void prefetch_next(uint64_t begin) {
   constexpr unsigned host_line = 64;
   if constexpr (!Move::writes_memory) {
-    const uint64_t next = begin + uint64_t{lanes} * Move::size;
+    const uint64_t next = begin + 2 * uint64_t{lanes} * Move::size;
     for (unsigned k = 0; k < lanes * Move::size; k += host_line) {
       __builtin_prefetch(reinterpret_cast<const void*>(next + k));
     }
