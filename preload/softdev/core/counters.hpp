@@ -41,15 +41,29 @@ inline void wait_lgkmcnt(Wave& wave, uint32_t allowed) {
   }
 }
 
-inline void push_lgkmcnt(Wave& wave, uint64_t ready) {
+// Keeps them sorted; there is room.
+[[gnu::noinline]] inline void insert_lgkmcnt(Wave::Unordered& counter, uint64_t ready) {
   constexpr unsigned depth = Wave::Unordered::depth;
-  Wave::Unordered& counter = wave.lgkmcnt;
-  wait_lgkmcnt(wave, depth - 1);  // the hardware's counter may be full
   uint32_t place = counter.head + counter.count++;
   for (; place != counter.head && counter.ready[(place - 1) % depth] > ready; --place) {
     counter.ready[place % depth] = counter.ready[(place - 1) % depth];
   }
   counter.ready[place % depth] = ready;
+}
+
+inline void push_lgkmcnt(Wave& wave, uint64_t ready) {
+  constexpr unsigned depth = Wave::Unordered::depth;
+  Wave::Unordered& counter = wave.lgkmcnt;
+  if (__builtin_expect(counter.count == depth, 0)) {  // the hardware's counter is full
+    wait_lgkmcnt(wave, depth - 1);
+  }
+  const uint32_t place = counter.head + counter.count;
+  if (__builtin_expect(counter.count == 0 || counter.ready[(place - 1) % depth] <= ready, 1)) {
+    counter.ready[place % depth] = ready;
+    ++counter.count;
+  } else {
+    insert_lgkmcnt(counter, ready);
+  }
 }
 
 }  // namespace ktrace::softdev
