@@ -75,11 +75,11 @@ class ComputeUnit {
     }
     m_runnable[place] = moved;
   }
-  // When it has something to do next.
-  uint64_t next_time() const {
-    return vacancies.empty() ? first_time()
-                             : std::min(first_time(), *std::min_element(vacancies.begin(), vacancies.end()));
+  uint64_t next_vacancy() const {
+    return vacancies.empty() ? never : *std::min_element(vacancies.begin(), vacancies.end());
   }
+  // When it has something to do next.
+  uint64_t next_time() const { return std::min(first_time(), next_vacancy()); }
   // Takes the first free slot of the SIMD with the fewest waves.
   void give_slot(Resident& resident) {
     unsigned simd = 0;

@@ -36,6 +36,10 @@ struct Xcd {
   uint64_t next_group = 0;  // linear workgroup number; they go to the XCDs in turn
   uint32_t next_cu = 0;
   uint64_t next_start = 0;
+  // CUs that have something to do, by when, then by number.
+  using Entry = std::pair<uint64_t, uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  uint64_t next_time() const { return queue.empty() ? ComputeUnit::never : queue.top().first; }
 };
 
 [[noreturn]] void vanished_fault(const Wave& wave, uint64_t address) {
@@ -127,23 +131,48 @@ class Run {
   std::vector<Xcd> m_xcds;
   const Wave* m_current = nullptr;
   DispatchResult m_result;
-  // CUs that have something to do, by when, then by number.
-  using Entry = std::pair<uint64_t, uint32_t>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> m_queue;
 
+  // The XCD that is behind the others goes on.
   void run_waves() {
-    while (!m_queue.empty()) {
-      ComputeUnit& cu = m_cus[m_queue.top().second];
-      m_queue.pop();
-      run_cu(cu, m_queue.empty() ? ComputeUnit::never - cu_slack : m_queue.top().first);
-      enqueue(cu);
+    for (;;) {
+      Xcd* first = &m_xcds[0];
+      uint64_t others = ComputeUnit::never;
+      for (Xcd& xcd : m_xcds) {
+        if (&xcd == first) {
+          continue;
+        }
+        if (xcd.next_time() < first->next_time()) {
+          others = std::min(others, first->next_time());
+          first = &xcd;
+        } else {
+          others = std::min(others, xcd.next_time());
+        }
+      }
+      if (first->queue.empty()) {
+        return;
+      }
+      run_xcd(*first, known(others));
     }
   }
 
-  void enqueue(ComputeUnit& cu) {
+  // Far away instead of never: something is added to it.
+  static uint64_t known(uint64_t time) { return std::min(time, ComputeUnit::never - cu_slack); }
+
+  // `others`: the lowest time of the other XCDs.
+  void run_xcd(Xcd& xcd, uint64_t others) {
+    bool goes_on = true;
+    while (goes_on && !xcd.queue.empty() && xcd.next_time() <= others + cu_slack) {
+      ComputeUnit& cu = m_cus[xcd.queue.top().second];
+      xcd.queue.pop();
+      goes_on = run_cu(cu, known(xcd.next_time()), others);
+      enqueue(xcd, cu);
+    }
+  }
+
+  static void enqueue(Xcd& xcd, const ComputeUnit& cu) {
     const uint64_t time = cu.next_time();
     if (time != ComputeUnit::never) {
-      m_queue.emplace(time, cu.index);
+      xcd.queue.emplace(time, cu.index);
     }
   }
 
@@ -160,8 +189,8 @@ class Run {
         xcd.next_start += clock_model::workgroup_start;
       }
     }
-    for (ComputeUnit& cu : m_cus) {
-      enqueue(cu);
+    for (const ComputeUnit& cu : m_cus) {
+      enqueue(m_xcds[cu.index / m_topology.cus_per_xcd], cu);
     }
   }
 
@@ -262,14 +291,16 @@ class Run {
     resident.wave = nullptr;
   }
 
-  // `others`: the lowest time of the other CUs.
-  void run_cu(ComputeUnit& cu, uint64_t others) {
-    const uint64_t horizon = others + cu_slack;
-    m_state.order_horizon = others + shared_slack;
+  // `neighbours`: the lowest time of the XCD's other CUs; `others`: of the other XCDs. False if there is
+  // nothing to do until they come near.
+  bool run_cu(ComputeUnit& cu, uint64_t neighbours, uint64_t others) {
+    const uint64_t horizon = std::min(neighbours, others) + cu_slack;
+    m_state.order_horizon = std::min(neighbours, others) + shared_slack;
     for (;;) {
-      fill_vacancies(cu, others + placing_slack);
-      if (!cu.first() || cu.first_time() > horizon) {
-        return;
+      fill_vacancies(cu, neighbours + placing_slack);
+      // A workgroup that is about to start will share the CU: its place in time is not run past.
+      if (!cu.first() || cu.first_time() > std::min(horizon, cu.next_vacancy())) {
+        return true;
       }
       Resident& resident = *cu.first();
       if (!resident.wave) {
@@ -291,7 +322,7 @@ class Run {
       } else {
         cu.move_first(wave.time);
         if (!goes_on) {
-          return;  // the other CUs first
+          return false;
         }
       }
     }
