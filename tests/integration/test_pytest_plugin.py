@@ -54,8 +54,8 @@ def test_the_end_says_what_each_test_launched_and_what_to_do_next(tmp_path: Path
 
     assert ending(done) == [
         "ktrace_out/PYTHON.bin: 6 dispatches, SIZE",
-        "test_it.py::test_two: 3 dispatches of saxpy, longest phase `round`: 32.7 % of wave time",
-        "test_it.py::test_three: 3 dispatches of saxpy, longest phase `round`: 32.7 % of wave time",
+        "test_it.py::test_two: 3 dispatches of saxpy, longest phase `round`: 32.9 % of wave time",
+        "test_it.py::test_three: 3 dispatches of saxpy, longest phase `round`: 32.9 % of wave time",
         "next: `ktrace summary ktrace_out/PYTHON.bin --section test_it.py::test_two`",
     ]
 

@@ -69,7 +69,7 @@ def test_a_worker_that_crashes_in_its_first_test_leaves_a_section_too(tmp_path: 
 
     assert launched(tmp_path) == {"test_it.py::test_crash": None}
     assert ending(done)[1:] == [
-        "test_it.py::test_crash: 2 dispatches of saxpy, longest phase `round`: 32.7 % of wave time",
+        "test_it.py::test_crash: 2 dispatches of saxpy, longest phase `round`: 32.9 % of wave time",
         "next: `ktrace summary ktrace_out/PYTHON.bin --section test_it.py::test_crash`",
     ]
 

@@ -67,8 +67,8 @@ struct LaunchState {
 
 GroupShape shape_of(const LaunchState& launch, const uint32_t id[3]);
 
-// Sets registers, EXEC, MODE and pc. `wave` has been reset and has its workgroup, its wave_in_group, and registers
-// that are 0.
+// Sets registers, EXEC, MODE and pc. `wave` has been reset and has its workgroup, its wave_in_group, and
+// registers that are 0.
 void set_up_wave(Wave& wave, const LaunchState& launch, const GroupShape& shape);
 
 }  // namespace ktrace::softdev
