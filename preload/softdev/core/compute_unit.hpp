@@ -30,6 +30,7 @@ struct Resident {
 // A workgroup with all its waves. Its LDS comes into being with the first of them.
 struct StartedGroup : Workgroup {
   std::vector<Resident> residents;
+  uint64_t start_time = 0;
   GroupShape shape = {};
   bool has_lds = false;
 };

@@ -36,6 +36,7 @@ struct Xcd {
   uint64_t next_group = 0;  // linear workgroup number; they go to the XCDs in turn
   uint32_t next_cu = 0;
   uint64_t next_start = 0;
+  uint64_t shortest = ComputeUnit::never;  // of its workgroups, from start to start of the next
   // CUs that have something to do, by when, then by number.
   using Entry = std::pair<uint64_t, uint32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
@@ -205,6 +206,7 @@ class Run {
     group.id[2] = static_cast<uint32_t>(number / (uint64_t{grid[0]} * grid[1]));
     group.cu = cu.index;
     group.has_lds = false;
+    group.start_time = time;
     ++m_result.workgroups;
     group.shape = shape_of(m_launch, group.id);
     group.live_waves = group.shape.waves();
@@ -297,7 +299,7 @@ class Run {
     const uint64_t horizon = std::min(neighbours, others) + cu_slack;
     m_state.order_horizon = std::min(neighbours, others) + shared_slack;
     for (;;) {
-      fill_vacancies(cu, neighbours + placing_slack);
+      fill_vacancies(cu, neighbours, horizon);
       // A workgroup that is about to start will share the CU: its place in time is not run past.
       if (!cu.first() || cu.first_time() > std::min(horizon, cu.next_vacancy())) {
         return true;
@@ -328,16 +330,23 @@ class Run {
     }
   }
 
+  // Whether there are so many workgroups left that the XCD's CUs cannot run out of them before they have all
+  // gone as far as one of them may go: then it does not matter who takes the next one first.
+  bool has_plenty(const Xcd& xcd) const {
+    const uint64_t left = (m_group_count - xcd.next_group) / m_topology.xcds;
+    return left > uint64_t{m_groups_per_cu} * m_topology.cus_per_xcd * (1 + cu_slack / xcd.shortest);
+  }
+
   // Workgroups go where there is room first.
-  void fill_vacancies(ComputeUnit& cu, uint64_t horizon) {
+  void fill_vacancies(ComputeUnit& cu, uint64_t neighbours, uint64_t far) {
+    Xcd& xcd = m_xcds[cu.index / m_topology.cus_per_xcd];
     while (!cu.vacancies.empty()) {
-      Xcd& xcd = m_xcds[cu.index / m_topology.cus_per_xcd];
       if (xcd.next_group >= m_group_count) {
         cu.vacancies.clear();
         return;
       }
       const auto first = std::min_element(cu.vacancies.begin(), cu.vacancies.end());
-      if (*first > horizon) {
+      if (*first > (has_plenty(xcd) ? far : neighbours + placing_slack)) {
         return;
       }
       const uint64_t time = *first;
@@ -362,7 +371,10 @@ class Run {
     m_pool.give_group(std::move(*found));
     std::swap(*found, cu.groups.back());
     cu.groups.pop_back();
-    cu.vacancies.push_back(time + clock_model::refill);
+    const uint64_t vacancy = time + clock_model::refill;
+    cu.vacancies.push_back(vacancy);
+    Xcd& xcd = m_xcds[cu.index / m_topology.cus_per_xcd];
+    xcd.shortest = std::min(xcd.shortest, vacancy - group.start_time);
   }
 
   // When every wave that still lives has arrived, all go on at the time of the last.
