@@ -169,6 +169,16 @@ def test_an_endless_kernel_is_stopped_at_the_budget() -> None:
     assert "s_branch]" in message
 
 
+@pytest.mark.parametrize("budget", [5000, 5003, 5007])
+def test_a_loop_of_arithmetic_stops_at_the_very_instruction(budget: int) -> None:
+    loop = "loop:\n" + "  v_add_u32 v1, v1, v1\n" * 7 + "  s_branch loop\n"
+
+    message = fault(loop, environment={"KTRACE_SOFT_BUDGET": str(budget)})
+
+    assert f"{budget} instructions were executed" in message
+    assert f"pc +{4 * (budget % 8):#x} [" in message
+
+
 def test_a_trap_is_the_kernels_own_stop() -> None:
     assert "trap 2: the kernel stopped itself" in fault("  s_trap 2\n")
 
