@@ -125,6 +125,7 @@ BODIES = {
     "matrix in 2 waves of 2 SIMDs": Body(MATRIX.format(0, 15) * 4, 2),
     "matrix in 8 waves of 4 SIMDs": Body(MATRIX.format(0, 15) * 4, 8),
     "a matrix result is read": Body(NARROW + "  v_add_f32 v28, v24, v24\n"),
+    "it is read by the first of two": Body(NARROW + "  v_add_f32 v28, v24, v24\n" + ADD),
     "it is read after enough nops": Body(NARROW + "  s_nop 6\n  v_add_f32 v28, v24, v24\n"),
     "another register is read": Body(NARROW + "  v_add_f32 v28, v29, v29\n"),
     "it is an operand": Body(NARROW + DIFFERENT.replace("v[12:13]", "v[24:25]")),
@@ -251,6 +252,7 @@ def test_reading_a_matrix_result_early_waits_for_it(measured: Callable[[str], in
     assert measured("another register is read") == 8
     assert measured("a matrix result is read") == 4 * (4 + 3 + 1) + 4
     assert measured("it is read after enough nops") == measured("a matrix result is read")
+    assert measured("it is read by the first of two") == measured("a matrix result is read") + 4
 
 
 def test_a_matrix_result_as_an_operand_is_waited_for_too(measured: Callable[[str], int]) -> None:
