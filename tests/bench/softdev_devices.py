@@ -1,12 +1,12 @@
 """Dispatches of one code object on the software device and on the prototype, in one process.
 
-Both take host addresses as device addresses, so they share buffers. Times are CPU time of the
-calling thread, which does all the work.
+Both take host addresses as device addresses, so they share buffers.
 """
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +24,15 @@ KERNARG_BYTES = 512
 """Explicit arguments and hidden ones."""
 
 
+@dataclass(frozen=True)
+class Took:
+    """What one dispatch took, in seconds."""
+
+    elapsed: float
+    cpu: float
+    """Of all threads."""
+
+
 class Device(Protocol):
     """Something that runs kernels."""
 
@@ -37,8 +46,8 @@ class Device(Protocol):
 class Launcher(Protocol):
     """One prepared dispatch."""
 
-    def run(self) -> float:
-        """Dispatch once; CPU seconds."""
+    def run(self) -> Took:
+        """Dispatch once."""
 
 
 class SoftwareDevice:
@@ -71,14 +80,17 @@ class _HipLauncher:
         addresses = map(ctypes.addressof, self._values)
         self._pointers = (ctypes.c_void_p * len(arguments))(*addresses)
 
-    def run(self) -> float:
+    def run(self) -> Took:
+        status, took = timed(self._launch)
+        self._hip.check(status)
+        return took
+
+    def _launch(self) -> int:
         library = self._hip.library
-        start = time.thread_time()
-        status = library.hipModuleLaunchKernel(
+        status: int = library.hipModuleLaunchKernel(
             self._function, *self._shape, 0, None, ctypes.byref(self._pointers), None
         )
-        self._hip.check(status or library.hipDeviceSynchronize())
-        return time.thread_time() - start
+        return status or int(library.hipDeviceSynchronize())
 
 
 class Prototype:
@@ -113,13 +125,22 @@ class _EmuLauncher:
         self._kernarg = _kernarg(arguments, *shape)
         self._shape = [(ctypes.c_uint32 * 3)(*dim) for dim in shape]
 
-    def run(self) -> float:
-        start = time.thread_time()
-        status = self._library.emu_launch(*self._kernel, *self._shape, self._kernarg, 0, None)
-        seconds = time.thread_time() - start
+    def run(self) -> Took:
+        status, took = timed(self._launch)
         if status:
             raise RuntimeError(self._library.emu_error().decode())
-        return seconds
+        return took
+
+    def _launch(self) -> int:
+        status: int = self._library.emu_launch(*self._kernel, *self._shape, self._kernarg, 0, None)
+        return status
+
+
+def timed(launch: Callable[[], int]) -> tuple[int, Took]:
+    """Call it; its status, and what it took."""
+    start, cpu = time.perf_counter(), time.process_time()
+    status = launch()
+    return status, Took(time.perf_counter() - start, time.process_time() - cpu)
 
 
 def _value(argument: Argument) -> Any:

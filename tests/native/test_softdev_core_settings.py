@@ -16,6 +16,7 @@ print(ctypes.CDLL(sys.argv[1]).hipGetDeviceCount(ctypes.byref(count)), count.val
 NO_DEVICE = 100
 BUDGET = "a number of wave instructions is expected, in digits, from 1 to 18446744073709551615"
 LANES = "`baseline` is expected, or `avx2`, or nothing"
+THREADS = "a number of threads is expected, in digits, from 1 to 4294967295"
 HOST_MEMORY = "`0` is expected, or `1`, or nothing"
 
 
@@ -34,6 +35,10 @@ def count_devices(**environment: str) -> subprocess.CompletedProcess[str]:
             for value in ("1e6", "abc", "0", "-5", "+5", " 5", "5 ", "0x10", "1.5", "10_000")
         ),
         ("KTRACE_SOFT_BUDGET", "18446744073709551616", BUDGET),
+        *(
+            ("KTRACE_SOFT_THREADS", value, THREADS)
+            for value in ("0", "-1", "two", "2 ", "4294967296")
+        ),
         *(("KTRACE_SOFT_LANES", value, LANES) for value in ("x", "avx512", "Baseline", "avx2 ")),
         ("KTRACE_SOFT_HOST_MEMORY", "no", HOST_MEMORY),
     ],
@@ -54,6 +59,9 @@ def test_a_value_that_is_not_understood_is_one_line_and_no_device(
         ("KTRACE_SOFT_BUDGET", ""),
         ("KTRACE_SOFT_BUDGET", "1"),
         ("KTRACE_SOFT_BUDGET", "18446744073709551615"),
+        ("KTRACE_SOFT_THREADS", ""),
+        ("KTRACE_SOFT_THREADS", "1"),
+        ("KTRACE_SOFT_THREADS", "4294967295"),
         ("KTRACE_SOFT_LANES", ""),
         ("KTRACE_SOFT_LANES", "baseline"),
         ("KTRACE_SOFT_LANES", "avx2"),

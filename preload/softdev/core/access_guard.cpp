@@ -93,18 +93,13 @@ Handlers& handlers() {
 
 class Entry {
  public:
-  explicit Entry(Guard& guard) : m_outer(current_guard) {
-    handlers().enter();
-    current_guard = &guard;
-  }
-  ~Entry() {
-    current_guard = m_outer;
-    handlers().leave();
-  }
+  explicit Entry(Guard& guard) : m_outer(current_guard) { current_guard = &guard; }
+  ~Entry() { current_guard = m_outer; }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
  private:
+  const AccessGuard m_handlers;
   Guard* m_outer;
 };
 
@@ -117,6 +112,9 @@ bool do_work(Guard& guard, const std::function<void()>& work) {
 }
 
 }  // namespace
+
+AccessGuard::AccessGuard() { handlers().enter(); }
+AccessGuard::~AccessGuard() { handlers().leave(); }
 
 bool run_guarded(const AddressSpace& memory, const std::function<void()>& work, uint64_t& address) {
   Guard guard{memory, 0, {}};

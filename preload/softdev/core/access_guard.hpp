@@ -9,6 +9,15 @@ namespace ktrace::softdev {
 
 class AddressSpace;
 
+// While there is one, faults of accesses are asked about. What runs under it begins faster.
+class AccessGuard {
+ public:
+  AccessGuard();
+  ~AccessGuard();
+  AccessGuard(const AccessGuard&) = delete;
+  AccessGuard& operator=(const AccessGuard&) = delete;
+};
+
 // Does the work. False if it was broken off by an access to memory that `memory` has met and that is not
 // there any more, at `address`. The work's frames are left without their destructors: what accesses the
 // kernel's memory owns nothing. Every other fault goes to whoever handled it before.

@@ -21,7 +21,6 @@ struct Resident {
   StartedGroup* group = nullptr;
   uint64_t start_time = 0;
   uint32_t number = 0;  // within the workgroup
-  uint32_t serial = 0;  // of the dispatch
   uint32_t simd = 0;
   uint32_t slot = 0;     // of the SIMD
   uint32_t arrival = 0;  // among those that can run: of two at the same time, the earlier goes first
@@ -39,7 +38,7 @@ class ComputeUnit {
  public:
   static constexpr uint64_t never = ~uint64_t{0};
 
-  uint32_t index = 0;  // of the device
+  uint32_t within_xcd = 0;
   CuClock* clock = nullptr;
   std::vector<std::unique_ptr<StartedGroup>> groups;
   std::vector<uint64_t> vacancies;  // when the next workgroup could start, for each that ended

@@ -69,7 +69,7 @@ Device::Device(int index, Arch arch, MemoryRegistry& registry)
       m_topology(topology_of(arch)),
       m_registry(registry),
       m_now(core_clock_hz),  // 1 s: a clock of 0 would look unset
-      m_pool(std::make_unique<WavePool>()) {}
+      m_pools(std::make_unique<DevicePools>()) {}
 
 Device::~Device() = default;
 
@@ -119,7 +119,7 @@ DispatchResult Device::run(const Dispatch& dispatch) {
   };
   try {
     const DispatchResult result =
-        run_dispatch(*this, m_registry, *m_pool, dispatch, ++m_dispatch_count, begin, end);
+        run_dispatch(*this, m_registry, *m_pools, dispatch, ++m_dispatch_count, begin, end);
     advance();
     return result;
   } catch (...) {

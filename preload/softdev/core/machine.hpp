@@ -22,7 +22,7 @@ namespace ktrace::softdev {
 
 class SourceLines;  // source_lines.hpp
 struct Text;        // text.hpp
-class WavePool;     // scheduler.hpp
+class DevicePools;  // wave_pool.hpp
 
 enum class MemoryKind : uint8_t {
   device,           // hipMalloc
@@ -253,7 +253,7 @@ class Device {
   MemoryRegistry& m_registry;
   std::atomic<uint64_t> m_now;
   std::mutex m_run_mutex;
-  std::unique_ptr<WavePool> m_pool;
+  std::unique_ptr<DevicePools> m_pools;
   uint64_t m_dispatch_count = 0;
 };
 

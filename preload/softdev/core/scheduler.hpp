@@ -1,71 +1,18 @@
-// Running a dispatch: which wave executes when.
+// Running a dispatch.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <memory>
-#include <vector>
 
-#include "core/clock_memory.hpp"
 #include "core/machine.hpp"
-#include "core/wave.hpp"
+#include "core/wave_pool.hpp"
 
 namespace ktrace::softdev {
-
-struct StartedGroup;  // compute_unit.hpp
-
-// Waves, register files and workgroups, and what the clock model knows of each CU, reused within and between
-// dispatches: creating them is what costs.
-class WavePool {
- public:
-  // Rows of a register file: architectural and accumulation registers, and room for the widest operand behind
-  // both.
-  static constexpr size_t rows = 256 + 256 + 32;
-
-  WavePool();
-  ~WavePool();
-  WavePool(const WavePool&) = delete;
-  WavePool& operator=(const WavePool&) = delete;
-
-  // Waves have no registers yet.
-  Wave* take();
-  void give(Wave* wave) { m_free.push_back(wave); }
-  // A register file of which the first so many architectural and accumulation registers are 0, the others
-  // anything.
-  uint32_t* take_registers(uint32_t vgprs, uint32_t agprs);
-  // The same numbers as when it was taken. It is cleared now, while it is in the host's caches.
-  void give_registers(uint32_t* file, uint32_t vgprs, uint32_t agprs);
-  // A workgroup in the state in which the last one left it, or a new one.
-  std::unique_ptr<StartedGroup> take_group();
-  void give_group(std::unique_ptr<StartedGroup> group);
-  // References stay valid.
-  CuClock& clock(uint32_t cu, uint32_t xcd);
-  // All units free, all caches empty: every dispatch begins so.
-  void clear_clocks();
-
- private:
-  std::vector<void*> m_slabs;
-  std::vector<std::unique_ptr<Wave>> m_waves;
-  std::vector<Wave*> m_free;
-  struct RegisterFile {
-    uint32_t* rows;
-    uint32_t clear_vgprs;  // so many of the first are 0
-    uint32_t clear_agprs;
-  };
-  std::vector<RegisterFile> m_free_registers;
-  std::vector<std::unique_ptr<StartedGroup>> m_free_groups;
-  std::deque<CuClock> m_cus;
-  std::deque<XcdClock> m_xcds;
-
-  void grow();
-};
 
 // Throws Fault for a dispatch that this device cannot run.
 void check_dispatch(const Device& device, const Dispatch& dispatch);
 
 // Runs `dispatch` from `begin` on. `end` follows the virtual clock, also when a Fault is thrown.
-DispatchResult run_dispatch(const Device& device, const MemoryRegistry& registry, WavePool& pool,
+DispatchResult run_dispatch(const Device& device, const MemoryRegistry& registry, DevicePools& pools,
                             const Dispatch& dispatch, uint64_t dispatch_id, uint64_t begin, uint64_t& end);
 
 }  // namespace ktrace::softdev

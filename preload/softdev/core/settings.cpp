@@ -1,10 +1,14 @@
 // Reads the environment variables of the software device, except for the number of devices.
 #include "core/settings.hpp"
 
+#include <sched.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "core/machine.hpp"
 
@@ -37,19 +41,48 @@ Arch read_arch() {
   refuse("KTRACE_SOFT_ARCH", value, "the software device can be gfx90a, gfx942 or gfx950");
 }
 
+// A number in digits, from 1 on; 0 if it is none.
+template <typename Number>
+Number parsed(const char* value) {
+  Number number = 0;
+  const char* end = value + std::strlen(value);
+  const auto [stop, error] = std::from_chars(value, end, number);
+  return error == std::errc{} && stop == end ? number : 0;
+}
+
 uint64_t read_budget() {
   const char* value = value_of("KTRACE_SOFT_BUDGET");
   if (!value) {
     return default_budget;
   }
-  uint64_t budget = 0;
-  const char* end = value + std::strlen(value);
-  const auto [stop, error] = std::from_chars(value, end, budget);
-  if (error != std::errc{} || stop != end || budget == 0) {
+  const auto budget = parsed<uint64_t>(value);
+  if (budget == 0) {
     refuse("KTRACE_SOFT_BUDGET", value,
            "a number of wave instructions is expected, in digits, from 1 to 18446744073709551615");
   }
   return budget;
+}
+
+// Those that the process may use: a container has fewer than the machine.
+unsigned processors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    return std::max(1u, std::thread::hardware_concurrency());
+  }
+  return static_cast<unsigned>(CPU_COUNT(&allowed));
+}
+
+unsigned read_threads() {
+  const char* value = value_of("KTRACE_SOFT_THREADS");
+  if (!value) {
+    return processors();
+  }
+  const auto threads = parsed<uint32_t>(value);
+  if (threads == 0) {
+    refuse("KTRACE_SOFT_THREADS", value, "a number of threads is expected, in digits, from 1 to 4294967295");
+  }
+  return threads;
 }
 
 bool read_check() {
@@ -91,6 +124,11 @@ uint64_t budget_from_environment() {
   return budget;
 }
 
+unsigned threads_from_environment() {
+  static const unsigned threads = read_threads();
+  return threads;
+}
+
 LaneCode lane_code_from_environment() {
   static const LaneCode fastest = read_lane_code();
   return fastest;
@@ -110,6 +148,7 @@ bool host_memory_from_environment() {
 // the midst of a dispatch.
 Arch arch_from_environment() {
   budget_from_environment();
+  threads_from_environment();
   lane_code_from_environment();
   check_from_environment();
   host_memory_from_environment();

@@ -11,6 +11,9 @@ namespace ktrace::softdev {
 // KTRACE_SOFT_BUDGET: wave instructions that one dispatch may execute. Throws LoadError.
 uint64_t budget_from_environment();
 
+// KTRACE_SOFT_THREADS: threads that may run a dispatch, at least 1. Throws LoadError.
+unsigned threads_from_environment();
+
 // KTRACE_SOFT_LANES: the fastest copy of the code over lanes that may run. Throws LoadError.
 LaneCode lane_code_from_environment();
 

@@ -50,12 +50,22 @@ bool is_in_line(const Decoded& decoded) {
          !(inst.encoding == Encoding::sopc && inst.op == set_gpr_idx_on);
 }
 
+// Opcodes of SMEM and MUBUF.
+constexpr uint16_t first_smem_store = 16, smem_invalidate = 32, smem_write_back = 33,
+                   smem_invalidate_volatile = 34, smem_write_back_volatile = 35, first_smem_clock = 36,
+                   last_smem_clock = 37;
+constexpr uint16_t last_vector_move = 39, vector_write_back = 40;
+
+bool is_scalar_store(const Inst& inst) {
+  return inst.encoding == Encoding::smem &&
+         ((inst.op >= first_smem_store && inst.op < smem_invalidate) || inst.op == smem_write_back ||
+          inst.op == smem_write_back_volatile);
+}
+
 // What waves of different CUs tell each other with: atomics, accesses of the agent's or the system's scope,
 // and what makes caches agree. On gfx90a, stores of every scope look the same.
 bool is_noticed_by_others(const Inst& inst, Arch arch) {
   constexpr uint32_t flat_sc1 = 1u << 25, mubuf_sc1 = 1u << 15, mtbuf_sc1 = 1u << 21;
-  constexpr uint16_t last_vector_move = 39, first_smem_store = 16, first_smem_clock = 36,
-                     last_smem_clock = 37;
   const bool is_wide = arch == Arch::gfx90a && (inst.returns || inst.time_class == TimeClass::vmem_store);
   switch (inst.encoding) {
     case Encoding::smem:
@@ -67,6 +77,23 @@ bool is_noticed_by_others(const Inst& inst, Arch arch) {
       return is_wide || (inst.words[0] & mubuf_sc1) != 0 || inst.op > last_vector_move;
     case Encoding::mtbuf:
       return is_wide || (inst.words[1] & mtbuf_sc1) != 0;
+    default:
+      return false;
+  }
+}
+
+// What a wave hears of others with: loads of a wide scope, and what empties caches. (Atomics hear, too. What
+// they hear has been told with atomics and vector stores, which keep their order.)
+bool hears_others(const Inst& inst, Arch arch) {
+  switch (inst.encoding) {
+    case Encoding::smem:
+      return inst.op == smem_invalidate || inst.op == smem_invalidate_volatile;
+    case Encoding::flat:
+    case Encoding::mtbuf:
+      return inst.time_class == TimeClass::vmem_load && is_noticed_by_others(inst, arch);
+    case Encoding::mubuf:
+      return inst.op != vector_write_back && inst.time_class != TimeClass::vmem_store &&
+             inst.time_class != TimeClass::vmem_atomic && is_noticed_by_others(inst, arch);
     default:
       return false;
   }
@@ -120,6 +147,20 @@ Handler find_handler(const Inst& inst) {
   return nullptr;
 }
 
+// Every dword may be the first of an instruction. Taking a constant for one costs speed, no more.
+bool Text::read_hears() const {
+  constexpr uint32_t smem = 0x30, flat = 0x37, mubuf = 0x38, mtbuf = 0x3a;
+  const auto* const words = reinterpret_cast<const uint32_t*>(base);
+  for (uint64_t k = 0; k < size / 4; ++k) {
+    const uint32_t encoding = words[k] >> 26;
+    if ((encoding == smem || encoding == flat || encoding == mubuf || encoding == mtbuf) &&
+        hears_others(decode(words + k, size / 4 - k, arch), arch)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Line Text::line_at(uint64_t pc, const Decoded& first) const {
   Line line;
   const Decoded* decoded = &first;
@@ -137,6 +178,13 @@ Line Text::line_at(uint64_t pc, const Decoded& first) const {
   }
   first.line.store(line, std::memory_order_release);
   return line;
+}
+
+bool Text::hears() const {
+  if (!m_hears) {
+    m_hears = read_hears();
+  }
+  return *m_hears;
 }
 
 const Decoded* Text::decode_at(uint64_t pc) const {
@@ -158,6 +206,9 @@ const Decoded* Text::decode_at(uint64_t pc) const {
   Decoded& decoded = m_blocks.back()[m_used++];
   decoded.inst = inst;
   decoded.start = start_of(inst, arch);
+  if (decoded.start == Start::in_order && is_scalar_store(inst) && !hears()) {
+    decoded.start = Start::on_cu;  // nobody can tell when
+  }
   const uint64_t turns = inst.busy_cycles / Turns::cycles;
   decoded.turns = static_cast<uint8_t>(inst.result_cycles == 0 && turns <= 32 ? turns : 0);
   decoded.after = after_of(inst);

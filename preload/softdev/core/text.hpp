@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "core/inst.hpp"
@@ -79,7 +80,13 @@ struct Text {
   mutable std::vector<std::unique_ptr<Decoded[]>> m_blocks;
   mutable size_t m_used = block_size;  // of the last block
 
+  mutable std::optional<bool> m_hears;  // guarded by m_mutex, as are the blocks
+
   const Decoded* decode_at(uint64_t pc) const;
+  // Whether any of its instructions is one with which waves hear of others. Traced kernels store with the
+  // scalar unit, which compilers never do: if it is not listened to, these stores need no order.
+  bool hears() const;
+  bool read_hears() const;
 };
 
 }  // namespace ktrace::softdev

@@ -77,7 +77,6 @@ struct Wave {
   uint64_t instructions;
   uint32_t hw_id;
   uint32_t xcc_id;
-  uint32_t serial;  // order of start within the dispatch: the scheduler's tie-break
   uint32_t wave_in_group;
   uint32_t simd;  // within the CU
   bool gpr_index_on;

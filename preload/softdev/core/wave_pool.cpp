@@ -1,4 +1,6 @@
 // Memory of waves, register files and workgroups, and the clocks of CUs.
+#include "core/wave_pool.hpp"
+
 #include <sys/mman.h>
 
 #include <cstring>
@@ -6,7 +8,6 @@
 #include <utility>
 
 #include "core/compute_unit.hpp"
-#include "core/scheduler.hpp"
 
 namespace ktrace::softdev {
 
@@ -35,26 +36,6 @@ WavePool::WavePool() = default;
 WavePool::~WavePool() {
   for (void* slab : m_slabs) {
     munmap(slab, slab_bytes);
-  }
-}
-
-CuClock& WavePool::clock(uint32_t cu, uint32_t xcd) {
-  while (m_xcds.size() <= xcd) {
-    m_xcds.emplace_back();
-  }
-  while (m_cus.size() <= cu) {
-    m_cus.emplace_back();
-  }
-  m_cus[cu].xcd = &m_xcds[xcd];
-  return m_cus[cu];
-}
-
-void WavePool::clear_clocks() {
-  for (CuClock& cu : m_cus) {
-    cu.clear();
-  }
-  for (XcdClock& xcd : m_xcds) {
-    xcd.clear();
   }
 }
 
@@ -110,6 +91,33 @@ void WavePool::grow() {
   for (size_t k = slab_files; k-- > 0;) {
     constexpr uint32_t all = 256;  // fresh pages
     m_free_registers.push_back({static_cast<uint32_t*>(slab) + k * file_dwords, all, all});
+  }
+}
+
+WavePool& DevicePools::waves(unsigned worker) {
+  while (m_waves.size() <= worker) {
+    m_waves.emplace_back();
+  }
+  return m_waves[worker];
+}
+
+CuClock& DevicePools::clock(uint32_t cu, uint32_t xcd) {
+  while (m_xcds.size() <= xcd) {
+    m_xcds.emplace_back();
+  }
+  while (m_cus.size() <= cu) {
+    m_cus.emplace_back();
+  }
+  m_cus[cu].xcd = &m_xcds[xcd];
+  return m_cus[cu];
+}
+
+void DevicePools::clear_clocks() {
+  for (CuClock& cu : m_cus) {
+    cu.clear();
+  }
+  for (XcdClock& xcd : m_xcds) {
+    xcd.clear();
   }
 }
 
