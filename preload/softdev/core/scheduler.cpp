@@ -78,8 +78,7 @@ class Run {
         m_helpers(shares_for(device, dispatch)),
         m_end(end) {
     for (unsigned k = 0; k < m_helpers.shares(); ++k) {
-      Worker& worker =
-          m_workers.emplace_back(Worker{{dispatch, device, registry, m_budget}, pools.waves(k)});
+      Worker& worker = m_workers.emplace_back(Worker{{dispatch, device, registry, m_budget}, pools.waves(k)});
       worker.state.budget_total = m_budget;
       worker.state.memory.set_up(own_memory(m_launch), foreign_use());
     }
@@ -147,12 +146,10 @@ class Run {
 
   // If several XCDs have something to do, and the budget is enough for all that they could.
   bool may_run_apart() const {
-    const auto busy =
-        std::count_if(m_xcds.begin(), m_xcds.end(),
-                      [](const XcdRun& xcd) { return xcd.next_time() != XcdRun::never; });
+    const auto busy = std::count_if(m_xcds.begin(), m_xcds.end(),
+                                    [](const XcdRun& xcd) { return xcd.next_time() != XcdRun::never; });
     const Topology& topology = m_device.topology();
-    const uint64_t slots =
-        uint64_t{topology.cus()} * topology.simds_per_cu * topology.wave_slots_per_simd;
+    const uint64_t slots = uint64_t{topology.cus()} * topology.simds_per_cu * topology.wave_slots_per_simd;
     const uint64_t most = longest_window / clock_model::issue + 1;
     return busy > 1 && m_budget / most > std::min(slots, waves_to_start());
   }

@@ -59,7 +59,7 @@ class XcdRun {
   const uint64_t m_group_count;
   uint32_t m_groups_per_cu;
   std::vector<ComputeUnit> m_cus;
-  uint64_t m_next_group;            // linear workgroup number
+  uint64_t m_next_group;              // linear workgroup number
   uint64_t m_shortest_group = never;  // from start to start of the next
   // CUs that have something to do, by when, then by number.
   using Entry = std::pair<uint64_t, uint32_t>;
