@@ -224,7 +224,7 @@ def stress(session: nox.Session) -> None:
 
 @nox.session
 def sanitize(session: nox.Session) -> None:
-    """Run launches, races and tests with an interposer and a reader under each sanitizer of GCC."""
+    """Run launches, races, dispatches and tests with libraries under each sanitizer of GCC."""
     install(session, "[tests]")
     session.install("cmake>=3.20", "ninja")
     for sanitizer in ("thread", "address"):
@@ -233,7 +233,8 @@ def sanitize(session: nox.Session) -> None:
             "cmake", "-S", ".", "-B", str(build), "-G", "Ninja", "-DCMAKE_CXX_COMPILER=g++",
             f"-DKTRACE_SANITIZE={sanitizer}", f"-DSKBUILD_PROJECT_VERSION={project()['version']}",
         )  # fmt: skip
-        session.run("ninja", "-C", str(build), "ktrace_preload", "ktrace_reader")
+        device = ["softdev"] if sanitizer == "thread" else []
+        session.run("ninja", "-C", str(build), "ktrace_preload", "ktrace_reader", *device)
         session.run("python", "tests/bench/sanitize.py", sanitizer, str(build))
 
 

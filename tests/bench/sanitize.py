@@ -1,9 +1,10 @@
-"""Parts of the tests with an interposer and a reader that a sanitizer of GCC watches. Any report
-fails.
+"""Parts of the tests with an interposer, a reader and the threads of the software device that a
+sanitizer of GCC watches. Any report fails.
 
 `python tests/bench/sanitize.py thread|address BUILD`; `nox -s sanitize` calls it. BUILD was made
-with -DKTRACE_SANITIZE. The stand-in HIPs and the C++ programs are built so, too; Python and the
-software device are not: what they do is seen through the functions that they call.
+with -DKTRACE_SANITIZE. The stand-in HIPs and the C++ programs are built so, too; Python is not, nor
+is the software device where the interposer is tested: what they do is seen through the functions
+that they call.
 """
 
 import os
@@ -96,6 +97,8 @@ READING = (
     " or running_wave"
 )
 ENCODING = "viewer_sees or in_the_rows or contradict or many_payloads or arrows_end or in_use"
+# The tests of the device's threads that put nothing in front of its functions.
+DISPATCHES = "times_do_not or atomics_are or sum_of_floats or first_in_time"
 # Of what is not watched itself: the HIPs of these tests, and the memory of thread-local objects.
 NOT_WATCHED = "race:libamdhip64.so.7\nrace:_dl_deallocate_tls\n"
 
@@ -154,6 +157,18 @@ def race_all(sanitizer: str, benches: Mapping[str, Bench], folder: Path) -> None
         say(f"{sanitizer}, race of {way}: {turns} turns")
 
 
+def run_dispatches(device: Path, folder: Path) -> int:
+    """Run kernels on several threads of the software device, which is watched itself."""
+    native = folder / "device"
+    native.mkdir()
+    (native / SOFTWARE_DEVICE).symlink_to(device)
+    runtime = os.environ["SANITIZER_RUNTIME"].split(":")[0]
+    environment = {**os.environ, "KTRACE_NATIVE_DIR": str(native), "LD_PRELOAD": runtime}
+    test = ROOT / "tests" / "native" / "test_softdev_core_threads.py"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", DISPATCHES]
+    return subprocess.run([*command, test], cwd=ROOT, env=environment, check=False).returncode
+
+
 def run_tests(sanitizer: str, folder: Path) -> int:
     suppressions = folder / "not_watched"
     suppressions.write_text(NOT_WATCHED)
@@ -207,7 +222,10 @@ def main() -> None:
         try:
             launch_all(sanitizer, others, folder)
             race_all(sanitizer, {"graphs": graphs, "others": others}, folder)
-            failed = run_tests(sanitizer, folder)
+            failed = 0
+            if sanitizer == "thread":
+                failed |= run_dispatches(built / "softdev" / SOFTWARE_DEVICE, folder)
+            failed |= run_tests(sanitizer, folder)
             if sanitizer == "address":
                 failed |= read_words(built / "reader" / READER, folder)
         finally:

@@ -56,6 +56,20 @@ def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
     assert dispatches == 6
 
 
+@pytest.mark.parametrize("mode", ["direct", "claim"])
+def test_any_number_of_threads_gives_the_same_bytes(tmp_path: Path, mode: str) -> None:
+    recordings = []
+    for threads in ("1", "3"):
+        settings = {"N": "100000", "KTRACE_MODE": mode, "KTRACE_SOFT_THREADS": threads}
+        script = f"{HOST}for _ in range(2): host.launch(grid=(100, 1, 1))\n{RIGHT}"
+        outcome = run(script, tmp_path, **settings)
+        assert column(outcome, "waves") == [400] * 2
+        recordings.append(outcome.path.read_bytes())
+        outcome.path.unlink()
+
+    assert recordings[0] == recordings[1]
+
+
 def test_chunks_are_in_the_order_of_the_launches(tmp_path: Path) -> None:
     outcome = run(f"{HOST}for _ in range(2): host.launch()\n{RIGHT}", tmp_path)
 

@@ -69,6 +69,7 @@ WAYS = {
         "global_atomic_or v2, v0, v0, s[4:5] {returns}",
     ),
     "scalar cache": (SCALAR_STORE, SCALAR_LOAD),
+    "scalar store and vector load": (SCALAR_STORE, "global_load_dword v2, v0, s[4:5] {load_scope}"),
 }
 SCOPES = {
     "gfx942": {"store_scope": "sc1", "load_scope": "sc1", "returns": "sc0"},

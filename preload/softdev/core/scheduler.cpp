@@ -199,7 +199,9 @@ class Run {
       keep_failure(index, xcd.current() ? xcd.current()->time : m_start);
     }
     executed = m_budget - state.budget;
-    m_callers += may_call ? executed : 0;
+    if (may_call) {
+      m_callers += executed;
+    }
     return is_through;
   }
 
