@@ -1,4 +1,4 @@
-// Rounds of work, of which everybody takes the next share that is left.
+// Work after work, of which everybody takes the next share that is left.
 #include "core/helpers.hpp"
 
 #include <pthread.h>
@@ -42,66 +42,63 @@ Helpers::~Helpers() {
   }
 }
 
+// A helper that comes late, from the work before, takes a share as any other, or finds none.
 void Helpers::run(const std::function<void(unsigned)>& work) {
   m_work = &work;
-  m_next.store(0, std::memory_order_relaxed);
-  m_are_called = m_shares == 1;
+  m_called = 0;
+  m_done = 0;
+  m_next.store(0, std::memory_order_release);
   take_shares();
-  m_are_called = true;
   std::unique_lock lock(m_mutex);
-  m_ended.wait(lock, [this] { return m_busy == 0; });
+  m_ended.wait(lock, [this] { return m_done == m_shares; });
 }
 
 void Helpers::take_shares() {
   for (;;) {
-    const unsigned share = m_next.fetch_add(1, std::memory_order_relaxed);
+    const unsigned share = m_next.fetch_add(1, std::memory_order_acq_rel);
     if (share >= m_shares) {
       return;
     }
     (*m_work)(share);
+    const std::lock_guard lock(m_mutex);
+    if (++m_done == m_shares) {
+      m_ended.notify_one();
+    }
   }
 }
 
-void Helpers::call_them() {
-  m_are_called = true;
-  if (!m_have_started) {
-    start_threads();
+void Helpers::call_one() {
+  if (m_called == m_threads.size()) {
+    start_thread();
+    return;
   }
+  ++m_called;
   {
     const std::lock_guard lock(m_mutex);
-    m_busy = m_threads.size();
-    ++m_round;
+    ++m_calls;
   }
-  m_begun.notify_all();
+  m_begun.notify_one();
 }
 
-void Helpers::start_threads() {
+void Helpers::start_thread() {
   const WithoutSignals without_signals;
-  m_have_started = true;
   try {
-    m_threads.reserve(m_shares);
-    for (unsigned k = 1; k < m_shares; ++k) {
-      m_threads.emplace_back([this, round = m_round] { help(round); });
-    }
+    m_threads.emplace_back([this] { help(); });
+    ++m_called;
   } catch (const std::system_error&) {
-    // those that are there have to do
+    m_most = m_called;  // those that are there have to do
   }
 }
 
-void Helpers::help(uint64_t round) {
-  std::unique_lock lock(m_mutex);
+void Helpers::help() {
   for (;;) {
-    m_begun.wait(lock, [&] { return m_stop || m_round != round; });
+    take_shares();
+    std::unique_lock lock(m_mutex);
+    m_begun.wait(lock, [this] { return m_stop || m_calls > 0; });
     if (m_stop) {
       return;
     }
-    round = m_round;
-    lock.unlock();
-    take_shares();
-    lock.lock();
-    if (--m_busy == 0) {
-      m_ended.notify_one();
-    }
+    --m_calls;
   }
 }
 

@@ -1,6 +1,7 @@
 // Threads that help with a dispatch.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -11,12 +12,12 @@
 
 namespace ktrace::softdev {
 
-// They come into being when they are first called in, and end with the object: a process may fork between
-// two dispatches, and no thread survives that.
+// They come into being when they are first called, and end with the object: a process may fork between two
+// dispatches, and no thread survives that.
 class Helpers {
  public:
   // Work comes in so many shares, and so many threads do it at most, the caller among them.
-  explicit Helpers(unsigned shares) : m_shares(shares) {}
+  explicit Helpers(unsigned shares) : m_shares(shares), m_most(shares - 1) {}
   ~Helpers();
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
@@ -25,32 +26,32 @@ class Helpers {
   // Calls work(0), work(1), ... here, one after the other, but for those that a helper takes first. Returns
   // when all have returned. `work` must not throw.
   void run(const std::function<void(unsigned)>& work);
-  // From within work, by the caller of run: it is worth while to have help with the shares that are left. A
-  // call is cheap if help has been called in already.
-  void call_in() {
-    if (!m_are_called) {
-      call_them();
+  // From within work, by the caller of run: so many helpers are worth while for the shares that are left.
+  // Cheap if they have been called already.
+  void call(uint64_t helpers) {
+    while (m_called < std::min<uint64_t>(helpers, m_most)) {
+      call_one();
     }
   }
 
  private:
   const unsigned m_shares;
+  unsigned m_most;  // helpers
   const std::function<void(unsigned)>* m_work = nullptr;
-  std::atomic<unsigned> m_next{0};  // share
-  bool m_are_called = true;
+  std::atomic<unsigned> m_next{~0u / 2};  // share; none is left at first
+  unsigned m_called = 0;                  // helpers, for this work
 
   std::vector<std::thread> m_threads;
-  bool m_have_started = false;
   std::mutex m_mutex;
   std::condition_variable m_begun, m_ended;
-  uint64_t m_round = 0;
-  size_t m_busy = 0;
+  unsigned m_calls = 0;  // that nobody has followed yet
+  unsigned m_done = 0;   // shares
   bool m_stop = false;
 
   void take_shares();
-  void call_them();
-  void start_threads();
-  void help(uint64_t round);
+  void call_one();
+  void start_thread();
+  void help();
 };
 
 }  // namespace ktrace::softdev

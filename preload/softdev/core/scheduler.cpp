@@ -29,8 +29,8 @@ namespace {
 constexpr uint64_t longest_window = uint64_t{1} << 18;
 // ... and together when one had to wait for another.
 constexpr uint64_t shortest_window = 4096;
-// Threads take some time to begin. One that has executed so many instructions calls for help.
-constexpr uint64_t enough_to_call = 2048;
+// Threads take some time to begin: there is one for so many instructions that the first one has executed.
+constexpr uint64_t enough_for_a_thread = 2048;
 
 [[noreturn]] void vanished_fault(const Wave& wave, uint64_t address) {
   fault(wave, wave.text->at(wave.pc)->inst,
@@ -187,8 +187,8 @@ class Run {
     DispatchState& state = xcd.worker().state;
     state.budget = m_budget;
     const auto goes_on = [&](uint64_t time) {
-      if (may_call && m_callers + m_budget - state.budget >= enough_to_call) {
-        m_helpers.call_in();
+      if (may_call) {
+        m_helpers.call((m_callers + m_budget - state.budget) / enough_for_a_thread);
       }
       return time <= m_stop.load(std::memory_order_relaxed);
     };
