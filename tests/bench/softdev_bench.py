@@ -40,7 +40,7 @@ RECORDED = Path(__file__).with_name("softdev_recorded.json")
 """The prototype's times by case, in units of the reference."""
 REPEAT = 5
 IN_A_ROW = 4
-"""Runs of a whole kernel on one device, then on the other: the first finds cold caches."""
+"""Runs on one device, then on the other: the first finds cold caches."""
 
 
 @dataclass(frozen=True)
@@ -182,10 +182,7 @@ def best(runs: Sequence[Took]) -> Took:
 def run_in_turn(case: Case) -> Iterator[list[Took]]:
     """What each device took, some times."""
     for _ in range(REPEAT):
-        yield [
-            best([launcher.run() for _ in range(IN_A_ROW if case.is_whole else 1)])
-            for launcher in case.launchers
-        ]
+        yield [best([launcher.run() for _ in range(IN_A_ROW)]) for launcher in case.launchers]
 
 
 def count_instructions(names: Sequence[str]) -> dict[str, float]:
