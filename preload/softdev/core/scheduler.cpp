@@ -61,7 +61,7 @@ uint64_t groups_of(const Dispatch& dispatch) {
   return uint64_t{dispatch.grid[0]} * dispatch.grid[1] * dispatch.grid[2];
 }
 
-// What is told of checks comes in the order of time.
+// What checks find is told as it comes, which several threads would make differ from run to run.
 unsigned shares_for(const Device& device, const Dispatch& dispatch) {
   const uint64_t busy = std::min<uint64_t>(device.topology().xcds, groups_of(dispatch));
   const uint64_t wanted = check_from_environment() ? 1 : threads_from_environment();
@@ -142,7 +142,7 @@ class Run {
     return time;
   }
 
-  uint64_t waves_to_start() const { return groups_of(m_launch.dispatch) * m_launch.whole_group.waves(); }
+  uint64_t waves_of_dispatch() const { return groups_of(m_launch.dispatch) * m_launch.whole_group.waves(); }
 
   // If several XCDs have something to do, and the budget is enough for all that they could.
   bool may_run_apart() const {
@@ -151,7 +151,7 @@ class Run {
     const Topology& topology = m_device.topology();
     const uint64_t slots = uint64_t{topology.cus()} * topology.simds_per_cu * topology.wave_slots_per_simd;
     const uint64_t most = longest_window / clock_model::issue + 1;
-    return busy > 1 && m_budget / most > std::min(slots, waves_to_start());
+    return busy > 1 && m_budget / most > std::min(slots, waves_of_dispatch());
   }
 
   // False if an XCD has to wait for others.

@@ -56,7 +56,7 @@ class WavePool {
 // What a device keeps between its dispatches. References stay valid.
 class DevicePools {
  public:
-  // Those of a thread that runs dispatches: 0 is the caller's.
+  // Those of a Worker of a dispatch, by number.
   WavePool& waves(unsigned worker);
   // What the clock model knows of a CU.
   CuClock& clock(uint32_t cu, uint32_t xcd);

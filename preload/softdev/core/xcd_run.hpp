@@ -14,7 +14,7 @@
 
 namespace ktrace::softdev {
 
-// What a thread that runs waves has of its own.
+// What XCDs have in common that never run at the same time.
 struct Worker {
   DispatchState state;
   WavePool& pool;
