@@ -157,13 +157,17 @@ def race_all(sanitizer: str, benches: Mapping[str, Bench], folder: Path) -> None
         say(f"{sanitizer}, race of {way}: {turns} turns")
 
 
+def watched(library: Path, folder: Path) -> dict[str, str]:
+    """The environment of a Python that is watched and uses this library of ktrace's."""
+    folder.mkdir()
+    (folder / library.name).symlink_to(library)
+    runtime = os.environ["SANITIZER_RUNTIME"].split(":")[0]
+    return {**os.environ, "KTRACE_NATIVE_DIR": str(folder), "LD_PRELOAD": runtime}
+
+
 def run_dispatches(device: Path, folder: Path) -> int:
     """Run kernels on several threads of the software device, which is watched itself."""
-    native = folder / "device"
-    native.mkdir()
-    (native / SOFTWARE_DEVICE).symlink_to(device)
-    runtime = os.environ["SANITIZER_RUNTIME"].split(":")[0]
-    environment = {**os.environ, "KTRACE_NATIVE_DIR": str(native), "LD_PRELOAD": runtime}
+    environment = watched(device, folder / "device")
     test = ROOT / "tests" / "native" / "test_softdev_core_threads.py"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", DISPATCHES]
     return subprocess.run([*command, test], cwd=ROOT, env=environment, check=False).returncode
@@ -181,11 +185,7 @@ def run_tests(sanitizer: str, folder: Path) -> int:
 
 def read_words(reader: Path, folder: Path) -> int:
     """Read words and encode rows that nobody vouches for; Python itself is watched."""
-    native = folder / "reader"
-    native.mkdir()
-    (native / READER).symlink_to(reader)
-    runtime = os.environ["SANITIZER_RUNTIME"].split(":")[0]
-    environment = {**os.environ, "KTRACE_NATIVE_DIR": str(native), "LD_PRELOAD": runtime}
+    environment = watched(reader, folder / "reader")
     names = ("test_timeline_native.py", "test_export_encoder.py")
     tests = [ROOT / "tests" / "unit" / name for name in names]
     options = ["-q", "-p", "no:cacheprovider", "-k", f"{READING} or {ENCODING}"]
