@@ -13,7 +13,7 @@ from support.compile_kernel import any_compiler
 from support.hip import Launch, launch_kernels
 
 SHARED_SLACK = 2048
-"""Cycles by which CUs may disagree on what they tell each other (scheduler.cpp)."""
+"""Cycles by which CUs may disagree on what they tell each other (xcd_run.cpp)."""
 
 # Workgroup 0 tells workgroup 1 something after a while; each writes down when, in cycles.
 SIGNAL = """
