@@ -147,14 +147,15 @@ Handler find_handler(const Inst& inst) {
   return nullptr;
 }
 
-// Every dword may be the first of an instruction. Taking a constant for one costs speed, no more.
+// Every dword may be the first of an instruction. Taking a constant for one costs speed, no more. Damaged
+// code objects begin anywhere; instructions are at multiples of 4.
 bool Text::read_hears() const {
   constexpr uint32_t smem = 0x30, flat = 0x37, mubuf = 0x38, mtbuf = 0x3a;
-  const auto* const words = reinterpret_cast<const uint32_t*>(base);
-  for (uint64_t k = 0; k < size / 4; ++k) {
-    const uint32_t encoding = words[k] >> 26;
+  for (uint64_t pc = (base + 3) & ~uint64_t{3}; pc + 4 <= base + size; pc += 4) {
+    const auto* const words = reinterpret_cast<const uint32_t*>(pc);
+    const uint32_t encoding = *words >> 26;
     if ((encoding == smem || encoding == flat || encoding == mubuf || encoding == mtbuf) &&
-        hears_others(decode(words + k, size / 4 - k, arch), arch)) {
+        hears_others(decode(words, (base + size - pc) / 4, arch), arch)) {
       return true;
     }
   }
