@@ -14,6 +14,8 @@ from ktrace_cli.wording import listed, nearest
 STATISTICS = ("max", "p99", "p95", "p90", "p50", "mean")
 CYCLES = "cycles"
 _NS_BY_UNIT = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, CYCLES: 1}
+_LONGEST = 2**63
+"""Nanoseconds or cycles: recordings hold no longer times."""
 _EXAMPLE = f"write for example `@pytest.mark.{MARKER}(max={{'mainloop': '50us'}})`"
 _ARGUMENTS = (*STATISTICS, "min_count", "kernel", "unit", "require")
 
@@ -80,18 +82,25 @@ def _value(name: str, key: str, value: Any, unit: str | None) -> float:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise _wrong(shown, "wanted a number of occurrences, from 1")
         return value
-    if isinstance(value, str):
-        if unit == CYCLES:
-            raise _wrong(shown, "with unit='cycles' limits are numbers")
-        try:
-            return parse_duration(name, value)
-        except UsageError as problem:
-            raise _wrong(shown, problem.why) from problem
-    if not is_number or not 0 <= value < float("inf"):
-        raise _wrong(shown, "wanted a time such as '50us'")
-    if unit is None:
-        raise _wrong(shown, "a number needs a unit: write '50us', or unit='us' beside it")
-    return float(value * _NS_BY_UNIT[unit])
+    time = _written_time(name, shown, value, unit) if isinstance(value, str) else None
+    if time is None:
+        if not is_number or not 0 <= value < float("inf"):
+            raise _wrong(shown, "wanted a time such as '50us'")
+        if unit is None:
+            raise _wrong(shown, "a number needs a unit: write '50us', or unit='us' beside it")
+        time = value * _NS_BY_UNIT[unit]
+    if time > _LONGEST:
+        raise _wrong(shown, f"no time is longer than 2^63 {CYCLES if unit == CYCLES else 'ns'}")
+    return float(time)
+
+
+def _written_time(name: str, shown: str, text: str, unit: str | None) -> int:
+    if unit == CYCLES:
+        raise _wrong(shown, "with unit='cycles' limits are numbers")
+    try:
+        return parse_duration(name, text)
+    except UsageError as problem:
+        raise _wrong(shown, problem.why) from problem
 
 
 def _wrong(shown: str, why: str, fix: str = _EXAMPLE) -> UsageError:
