@@ -194,6 +194,11 @@ class Loader {
                                                            segment.p_filesz & ~uint64_t{3}, m_machine.arch));
       }
     }
+    if (m_object->m_texts.size() > 1) {  // one may listen to another
+      for (const auto& text : m_object->m_texts) {
+        text->assume_hearing();
+      }
+    }
   }
 
   void read_symbols() {

@@ -63,7 +63,7 @@ uint64_t read_budget() {
   return budget;
 }
 
-// Those that the process may use: a container has fewer than the machine.
+// Those that the process may run on: they may be fewer than the machine has.
 unsigned processors() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

@@ -61,6 +61,8 @@ struct Text {
   const uint64_t size;
   const Arch arch;
 
+  // Before anything is decoded: code elsewhere may listen to what this one tells.
+  void assume_hearing() { m_hears = true; }
   bool contains(uint64_t pc) const { return pc - base < size && (pc & 3) == 0; }
   // The line that begins with the instruction at `pc`, which is `first`. Its instructions know each other
   // then.
