@@ -9,8 +9,8 @@
 namespace ktrace::softdev::KTRACE_SOFTDEV_ISA {
 
 // Performs `op` at `memory` and returns the old value. `data` is the operand, `compare` the expected value of
-// a compare-and-swap, or the mask of mskor. A dispatch executes its atomics on one thread, but the host may look at
-// the same memory at the same time: naturally aligned accesses are single ones.
+// a compare-and-swap, or the mask of mskor. A dispatch executes its atomics on one thread, but the host may
+// look at the same memory at the same time: naturally aligned accesses are single ones.
 uint64_t perform_atomic(AtomicOp op, uint8_t* memory, uint64_t data, uint64_t compare);
 
 // One atomic of every active lane, lowest first. Rows of 64 dwords, two for 64-bit operations; `result` may
